@@ -1,0 +1,1 @@
+"""AI Factory: how a pull request becomes a controlled training experiment."""

@@ -1,0 +1,75 @@
+"""Every error that the factory raises on purpose.
+
+An error names the value, says what follows from it and what to do::
+
+    FactoryError
+    |-- KeyFormatError          a key that no asset and no directory can have
+    |-- ClassificationError     private data would reach a public path
+    |-- DeclarationError        a file in `definitions/` that cannot be used; stops loading
+    |-- SettingsError           the environment names something that is not there
+    |-- NamespaceError          the namespace refuses: missing, read-only, locked, unknown version
+    |   |-- DamagedVersion      files differ from the manifest
+    |   `-- ChecksNotPassed     a version would become current without its blocking checks
+    |-- SourceError             source data cannot be fetched, or is not what was declared
+    |-- BadFile                 a source file cannot be parsed; named, with its position
+    |-- StepError               a dataset step cannot finish with what it was given
+    |-- SpecError               a run spec that cannot be run: unknown name, field or value
+    |-- GateRefused             a run's datasets do not hold what a run needs
+    `-- RunFailed               a training run ended without success
+"""
+
+
+class FactoryError(Exception):
+    """Root of the tree: what a person can act on. Anything else is a defect of ours."""
+
+
+class KeyFormatError(FactoryError, ValueError):
+    """A key that no asset and no directory can have."""
+
+
+class ClassificationError(FactoryError):
+    """Private data would reach a public path, or a private output is not declared as such."""
+
+
+class DeclarationError(FactoryError):
+    """A declaration under `definitions/` that cannot be used. The code location does not load."""
+
+
+class SettingsError(FactoryError):
+    """The environment names something that is not there."""
+
+
+class NamespaceError(FactoryError):
+    """The namespace refuses: root missing or read-only, key locked, version unknown."""
+
+
+class DamagedVersion(NamespaceError):
+    """Files on disk differ from the manifest of their version."""
+
+
+class ChecksNotPassed(NamespaceError):
+    """A version would become current although a blocking check has not passed for it."""
+
+
+class SourceError(FactoryError):
+    """Source data cannot be fetched, or is not what was declared."""
+
+
+class BadFile(FactoryError):
+    """A source file cannot be parsed."""
+
+
+class StepError(FactoryError):
+    """A dataset step cannot finish with what it was given."""
+
+
+class SpecError(FactoryError):
+    """A run spec that cannot be run: an unknown name, field or value."""
+
+
+class GateRefused(FactoryError):
+    """The dataset versions of a run do not hold what a run needs."""
+
+
+class RunFailed(FactoryError):
+    """A training run ended without success."""

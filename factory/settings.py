@@ -1,0 +1,90 @@
+"""Settings: what may differ between a laptop, dev and production.
+
+The only module that reads the environment. Everything else takes a `Settings`.
+
+| variable             | meaning                                               | default              |
+|----------------------|-------------------------------------------------------|----------------------|
+| `FACTORY_DEPLOYMENT` | `laptop`, `dev` or `prod`                             | `laptop`             |
+| `FACTORY_ROOT`       | the namespace: a directory that every node mounts     | `.factory/namespace` |
+| `FACTORY_STATE`      | this machine's own files: MLflow, downloads, sessions | `.factory/state`     |
+| `DAGSTER_HOME`       | Dagster's instance                                    | `.factory/dagster`   |
+| `FACTORY_MIRRORS`    | a TOML file that redirects sources to local copies    | none                 |
+| `FACTORY_DROPS`      | where partners' deliveries land, outside the root     | none                 |
+| `FACTORY_IMAGE`      | the image this process runs in, by digest             | none: working tree   |
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import BaseModel
+
+from factory.errors import SettingsError
+
+type Deployment = Literal["laptop", "dev", "prod"]
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+"""The directory that holds `factory/` and `definitions/`."""
+
+
+class Settings(BaseModel, frozen=True, extra="forbid"):
+    """One process's view of where things are."""
+
+    deployment: Deployment
+    root: Path
+    state: Path
+    dagster_home: Path
+    mirrors: Path | None
+    drops: Path | None
+    image: str | None
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
+        """Read the environment once.
+
+        Raises:
+            SettingsError: `FACTORY_DEPLOYMENT` is not one of the three deployments.
+        """
+        env = os.environ if environment is None else environment
+        base = CHECKOUT / ".factory"
+        return cls(
+            deployment=_deployment(env.get("FACTORY_DEPLOYMENT", "laptop")),
+            root=_path(env, "FACTORY_ROOT") or base / "namespace",
+            state=_path(env, "FACTORY_STATE") or base / "state",
+            dagster_home=_path(env, "DAGSTER_HOME") or base / "dagster",
+            mirrors=_path(env, "FACTORY_MIRRORS"),
+            drops=_path(env, "FACTORY_DROPS"),
+            image=env.get("FACTORY_IMAGE") or None,
+        )
+
+    def environment(self) -> dict[str, str]:
+        """The variables that give a child process the same settings."""
+        values = {
+            "FACTORY_DEPLOYMENT": self.deployment,
+            "FACTORY_ROOT": self.root,
+            "FACTORY_STATE": self.state,
+            "DAGSTER_HOME": self.dagster_home,
+            "FACTORY_MIRRORS": self.mirrors,
+            "FACTORY_DROPS": self.drops,
+            "FACTORY_IMAGE": self.image,
+        }
+        return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def inherited_environment(remove: tuple[str, ...] = ()) -> dict[str, str]:
+    """A copy of this process's environment for a child, without the variables named."""
+    return {name: value for name, value in os.environ.items() if name not in remove}
+
+
+def _deployment(name: str) -> Deployment:
+    known: tuple[Deployment, ...] = get_args(Deployment.__value__)
+    for deployment in known:
+        if deployment == name:
+            return deployment
+    raise SettingsError(f"FACTORY_DEPLOYMENT is {name!r}; it must be one of {', '.join(known)}.")
+
+
+def _path(env: Mapping[str, str], name: str) -> Path | None:
+    value = env.get(name)
+    return Path(value).expanduser().absolute() if value else None
