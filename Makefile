@@ -1,0 +1,37 @@
+# Each target sets up what it needs on a bare machine: see scripts/setup.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo dev test check fix bench
+
+BIN := .venv/bin
+
+help:  ## This list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup:
+	@scripts/setup
+
+demo: setup  ## Make a dataset, train on it, print what happened (about 5 minutes)
+	@$(BIN)/factory demo
+
+dev: setup  ## The Dagster UI on the demo's instance and definitions
+	@$(BIN)/factory dev
+
+test: setup  ## Every test that needs neither a GPU nor a Kubernetes
+	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -m "slow and not gpu and not cluster" --durations=15
+
+check: setup  ## Lint, types, import contracts, lock file
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	scripts/lock --check
+
+fix: setup  ## Format, mend what ruff can, renew the lock
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	scripts/lock
+
+bench: setup  ## Benchmarks against peers; renews docs/benchmarks.md
+	$(BIN)/python -m tests.bench
