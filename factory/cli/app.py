@@ -1,0 +1,54 @@
+"""The `factory` command: its groups, its exit codes, one way of printing an error.
+
+Exit codes: 0 done, 1 the thing asked about is not so, 2 usage (a word that means nothing).
+Each command is in the file of its noun beside this one.
+"""
+
+from collections.abc import Sequence
+
+import click
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from factory.cli import datasets, demo, dev, launch, runs, versions
+from factory.errors import FactoryError, KeyFormatError, SpecError
+
+app = typer.Typer(
+    name="factory",
+    help="Turns a pull request into a controlled training experiment for clinical models.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+versions.register(app)
+datasets.register(app)
+launch.register(app)
+app.add_typer(runs.app, name="runs")
+demo.register(app)
+dev.register(app)
+
+USAGE_ERRORS = (KeyFormatError, SpecError)
+"""Errors that say that a word of the command line means nothing: exit code 2."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        result = app(list(arguments), standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        _print_error("Interrupted. Nothing that was finished is lost; call the command again.")
+        return 130
+    except FactoryError as error:
+        _print_error(str(error))
+        return 2 if isinstance(error, USAGE_ERRORS) else 1
+    return result if isinstance(result, int) else 0
+
+
+def _print_error(message: str) -> None:
+    Console(stderr=True, soft_wrap=True).print(Text("error: ", "bold red") + Text(message))
+
+

@@ -1,0 +1,65 @@
+"""`factory datasets | new-dataset`: what is declared, and a new declaration with holes."""
+
+from typing import Annotated, Any
+
+import typer
+
+from factory.cli.output import JsonFlag, console, print_json, table
+from factory.cli.versions import open_namespace
+from factory.errors import DeclarationError
+from factory.keys import parse
+from factory.settings import CHECKOUT
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command("datasets")(list_datasets)
+    app.command("new-dataset")(new_dataset)
+
+
+def list_datasets(json: JsonFlag = False) -> None:
+    """Every declared dataset, with what of it is current."""
+    from factory.data.dataset import Dataset
+    from factory.data.steps import steps
+    from factory.discovery import datasets
+
+    namespace = open_namespace()
+
+    def row(dataset: Dataset) -> dict[str, Any]:
+        all_steps = steps(dataset)
+        current = [version for s in all_steps if (version := namespace.current(s.key))]
+        clean = namespace.current(dataset.key / "clean")
+        return {
+            "dataset": str(dataset.key),
+            "license": dataset.license,
+            "rows": clean.manifest.rows if clean else None,
+            "steps current": f"{len(current)}/{len(all_steps)}",
+            "version": clean.id if clean else None,
+        }
+
+    rows = [row(dataset) for dataset in datasets().values()]
+    if json:
+        print_json(rows)
+    else:
+        console.print(table("Declared datasets", rows))
+
+
+def new_dataset(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="For instance public/text/medquad.")],
+    json: JsonFlag = False,
+) -> None:
+    """Write a declaration with holes to fill in."""
+    from factory.data.template import declaration
+
+    target = CHECKOUT / "definitions" / "datasets" / f"{parse(key)}.py"
+    text = declaration(parse(key))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with target.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise DeclarationError(f"{target} exists already; nothing was changed.") from None
+    if json:
+        print_json({"key": key, "file": str(target)})
+    else:
+        console.print(f"[bold]{target}[/]\nFill in what is marked, then `make dev` shows its assets.")

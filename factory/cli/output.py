@@ -1,0 +1,54 @@
+"""How facts are printed: a table for a person, or the same facts as JSON for a program."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
+
+console = Console(soft_wrap=True)
+
+
+def print_json(facts: Any) -> None:
+    """Write facts to standard output as one JSON document."""
+    typer.echo(json.dumps(facts, indent=2, default=str, ensure_ascii=False))
+
+
+def table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Rows of the same columns as a Rich table; numbers are right-aligned."""
+    result = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name, value in (rows[0] if rows else {}).items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        result.add_column(name, justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        result.add_row(*(cell(value) for value in row.values()))
+    return result
+
+
+def cell(value: Any) -> str:
+    """One value as a person reads it."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.4g}"
+        case _:
+            return str(value)
+
+
+def size(count_bytes: int) -> str:
+    """Bytes in the unit that leaves one to three digits before the point."""
+    value = float(count_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"

@@ -1,0 +1,1 @@
+"""Answers about a run, from the files that it wrote. Reads `reports`; never parses logs."""
