@@ -50,5 +50,3 @@ def run(arguments: Sequence[str]) -> int:
 
 def _print_error(message: str) -> None:
     Console(stderr=True, soft_wrap=True).print(Text("error: ", "bold red") + Text(message))
-
-

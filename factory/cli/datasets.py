@@ -62,4 +62,6 @@ def new_dataset(
     if json:
         print_json({"key": key, "file": str(target)})
     else:
-        console.print(f"[bold]{target}[/]\nFill in what is marked, then `make dev` shows its assets.")
+        console.print(
+            f"[bold]{target}[/]\nFill in what is marked, then `make dev` shows its assets."
+        )

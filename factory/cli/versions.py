@@ -26,7 +26,9 @@ def register(app: typer.Typer) -> None:
 def path(key: KeyArgument, json: JsonFlag = False) -> None:
     """Print the directory of the current version. A dataset's key lists its steps."""
     namespace = open_namespace()
-    found = {str(k): str(v.path) for k in _under(namespace, parse(key)) if (v := namespace.current(k))}
+    found = {
+        str(k): str(v.path) for k in _under(namespace, parse(key)) if (v := namespace.current(k))
+    }
     if not found:
         raise NamespaceError(_nothing_at(namespace, key))
     if json:
@@ -34,12 +36,16 @@ def path(key: KeyArgument, json: JsonFlag = False) -> None:
     elif list(found) == [key]:
         typer.echo(found[key])
     else:
-        console.print(table("", [{"key": name, "directory": where} for name, where in found.items()]))
+        console.print(
+            table("", [{"key": name, "directory": where} for name, where in found.items()])
+        )
 
 
 def verify(
     key: KeyArgument,
-    version: Annotated[str | None, typer.Argument(help="A version; the current one if left out.")] = None,
+    version: Annotated[
+        str | None, typer.Argument(help="A version; the current one if left out.")
+    ] = None,
     json: JsonFlag = False,
 ) -> int:
     """Hash every file again and compare with the manifest. Exit code 1 if anything differs."""
@@ -47,10 +53,12 @@ def verify(
     targets = [resolve(namespace, k, version) for k in _existing(namespace, key)]
     damage = {str(target): namespace.verify(target) for target in targets}
     if json:
-        print_json({
-            name: [{"path": str(d.path), "problem": d.problem} for d in found]
-            for name, found in damage.items()
-        })
+        print_json(
+            {
+                name: [{"path": str(d.path), "problem": d.problem} for d in found]
+                for name, found in damage.items()
+            }
+        )
     else:
         for target in targets:
             found = damage[str(target)]
@@ -127,7 +135,8 @@ def resolve(namespace: Namespace, key: Key, version: str | None) -> Version:
 
 def _under(namespace: Namespace, key: Key) -> list[Key]:
     prefix = f"{key}/"
-    return sorted((k for k in namespace.keys() if k == key or str(k).startswith(prefix)), key=str)
+    everything = list(namespace.keys())
+    return sorted((k for k in everything if k == key or str(k).startswith(prefix)), key=str)
 
 
 def _existing(namespace: Namespace, key: str) -> list[Key]:

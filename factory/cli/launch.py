@@ -1,0 +1,81 @@
+"""`factory materialize | launch`: start a Dagster run from here and follow it to its end."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from factory.cli.output import JsonFlag, console, print_json
+from factory.cli.progress import Progress
+from factory.errors import SpecError
+from factory.settings import Settings
+
+if TYPE_CHECKING:  # Dagster costs seconds; `--help` does not need it
+    from factory.control.launch import LaunchResult
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command()(materialize)
+    app.command()(launch)
+
+
+def materialize(
+    keys: Annotated[
+        list[str], typer.Argument(metavar="KEY...", help="Datasets or single assets, by key.")
+    ],
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Read only so many rows; such a version never becomes current."),
+    ] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Materialize datasets through Dagster: what has not changed is reused."""
+    from factory.control import launch as control
+
+    with Progress(quiet=json) as progress:
+        result = control.materialize(
+            keys, limit=limit, settings=Settings.from_environment(), progress=progress.line
+        )
+    return _report(result, json)
+
+
+def launch(
+    job: Annotated[str, typer.Argument(help="A job of definitions/jobs, for instance smoke.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Change a field for this run."),
+    ] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Launch a training job through Dagster and follow it."""
+    from factory.control import launch as control
+
+    with Progress(quiet=json) as progress:
+        result = control.launch(
+            job,
+            dict(map(_assignment, settings or ())),
+            settings=Settings.from_environment(),
+            progress=progress.line,
+        )
+    return _report(result, json)
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    field, equals, value = text.partition("=")
+    if not equals or not field:
+        raise SpecError(f"--set {text!r} is not FIELD=VALUE. For instance: --set workers=2")
+    return field.strip(), value.strip()
+
+
+def _report(result: "LaunchResult", json: bool) -> int:
+    if json:
+        print_json(
+            {"run_id": result.run_id, "success": result.success, "failures": result.failures}
+        )
+    elif result.success:
+        console.print(f"[green]done[/]  run {result.run_id}")
+    else:
+        console.print(f"[red]failed[/]  run {result.run_id}")
+        for failure in result.failures:
+            console.print(f"  {failure}", style="red")
+    return 0 if result.success else 1

@@ -1,0 +1,36 @@
+"""Progress for a person: one line a message, with the seconds since the command began."""
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.text import Text
+
+
+class Progress:
+    """Writes to standard error, so that `--json` leaves standard output to the facts."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = Console(stderr=True, soft_wrap=True, quiet=quiet)
+        self._start = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def line(self, message: str) -> None:
+        """Print one message."""
+        seconds = time.monotonic() - self._start
+        self._console.print(Text(f"{seconds:6.1f} s  ", "dim") + Text(message))
+
+    def headline(self, message: str) -> None:
+        """Print the title of a part."""
+        self._console.print(Text(f"\n{message}", "bold"))

@@ -1,0 +1,137 @@
+"""`factory runs list | show`: what training runs left behind, from their own directories."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from factory.cli.output import JsonFlag, console, print_json, table
+from factory.cli.plot import curve
+from factory.cli.versions import open_namespace
+from factory.errors import NamespaceError
+from factory.namespace import Namespace, RunDirectory
+from factory.reports import RunRecord, StepLine
+from factory.settings import Settings
+from factory.spec import RunSpec
+
+app = typer.Typer(help="Training runs: list them, show one.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_runs(json: JsonFlag = False) -> None:
+    """Every run in the namespace that you may read, newest first."""
+    settings = Settings.from_environment()
+    directories = open_namespace(settings).runs()
+    states = _dagster_states([run.run_id for run in directories], settings)
+    rows = [_row(run, states.get(run.run_id)) for run in directories]
+    if json:
+        print_json(rows)
+    else:
+        console.print(table("Runs", rows))
+
+
+@app.command("show")
+def show(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run id, or its first digits.")],
+    json: JsonFlag = False,
+) -> None:
+    """What a run was asked for, what ran, how its loss went, where its files are."""
+    settings = Settings.from_environment()
+    directory = find_run(open_namespace(settings), run)
+    lines = step_lines(directory)
+    record = _read(directory.path / "record.json", RunRecord)
+    facts: dict[str, Any] = {
+        **_row(directory, _dagster_states([directory.run_id], settings).get(directory.run_id)),
+        "run": directory.run_id,
+        "directory": str(directory.path),
+        "checkpoints": [str(path) for path in checkpoints(directory)],
+        "spec": _read(directory.path / "spec.json", RunSpec),
+        "record": record,
+    }
+    if json:
+        print_json(
+            {
+                **facts,
+                "spec": facts["spec"] and facts["spec"].model_dump(),
+                "record": record and record.model_dump(),
+                "steps_log": [line.model_dump() for line in lines],
+            }
+        )
+        return
+    spec: RunSpec | None = facts.pop("spec")
+    facts.pop("record")
+    console.print(table("", [{"": name, " ": value} for name, value in facts.items()]))
+    if spec:
+        console.print(table("Asked for", [{"": k, " ": str(v)} for k, v in spec]))
+    if record:
+        pins = record.launch.datasets
+        console.print(table("Read", [{"asset": k, "version": v} for k, v in sorted(pins.items())]))
+    if lines:
+        console.print("[bold]Loss[/]")
+        console.print("\n".join(curve([line.loss for line in lines])), highlight=False)
+
+
+def find_run(namespace: Namespace, run: str) -> RunDirectory:
+    """A run by its id or the first digits of it.
+
+    Raises:
+        NamespaceError: there is no such run, or several start so.
+    """
+    found = [directory for directory in namespace.runs() if directory.run_id.startswith(run)]
+    if len(found) != 1:
+        problem = "No run" if not found else f"{len(found)} runs"
+        raise NamespaceError(
+            f"{problem} in {namespace.root} start with {run!r}. `factory runs list` shows all."
+        )
+    return found[0]
+
+
+def step_lines(directory: RunDirectory) -> list[StepLine]:
+    """The run's own record of its steps; empty before training began."""
+    file = directory.path / "monitor" / "steps.jsonl"
+    if not file.exists():
+        return []
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [StepLine.model_validate_json(line) for line in lines if line.endswith("\n")]
+
+
+def checkpoints(directory: RunDirectory) -> list[Path]:
+    """The run's checkpoints, oldest first."""
+    return sorted((directory.path / "checkpoints").glob("iter_*"))
+
+
+def _row(run: RunDirectory, state: str | None) -> dict[str, Any]:
+    spec = _read(run.path / "spec.json", RunSpec)
+    lines = step_lines(run)
+    last = lines[-1] if lines else None
+    return {
+        "run": run.run_id[:8],
+        "classification": run.classification,
+        "recipe": spec.recipe if spec else None,
+        "mix": spec.mix if spec else None,
+        "cluster": spec.cluster if spec else None,
+        "state": state,
+        "steps": f"{last.step}/{last.of}" if last else None,
+        "tokens": last.tokens if last else None,
+        "loss": last.loss if last else None,
+    }
+
+
+def _read[M: (RunSpec, RunRecord)](path: Path, model: type[M]) -> M | None:
+    if not path.exists():
+        return None
+    return model.model_validate(jsonlib.loads(path.read_text(encoding="utf-8")))
+
+
+def _dagster_states(run_ids: list[str], settings: Settings) -> dict[str, str]:
+    """What Dagster says of each run; a run of another instance has no state here."""
+    from dagster import RunsFilter
+
+    from factory.control.instance import ensure
+
+    if not run_ids:
+        return {}
+    with ensure(settings) as instance:
+        runs = instance.get_runs(filters=RunsFilter(run_ids=run_ids))
+        return {run.run_id: run.status.value.lower() for run in runs}
