@@ -1,0 +1,1 @@
+"""Declared datasets: a file's path below this folder is its key."""

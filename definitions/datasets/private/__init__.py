@@ -1,0 +1,1 @@
+"""Datasets that only permitted identities may read. Data governance reviews this folder."""

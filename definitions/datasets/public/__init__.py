@@ -1,0 +1,1 @@
+"""Datasets that anyone may read."""

@@ -1,0 +1,121 @@
+"""`Dataset`: the whole declaration of a dataset, one per file under `definitions/datasets/`.
+
+Building one does nothing but check itself. What it becomes is in `steps`; finding the declared
+ones is in `discovery`.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from factory.data.checks import FREE_CHECK_NAMES, Check
+from factory.data.row import Row
+from factory.data.sample import Rejected, Sample
+from factory.data.sources import Derived, Source
+from factory.errors import ClassificationError, DeclarationError
+from factory.keys import Key, PublicKey
+
+type Clean = Callable[[Row], Sample | Rejected]
+
+DEFAULT_SPLIT: Mapping[str, float] = {"train": 0.98, "validation": 0.01, "test": 0.01}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """A source, how a row of it becomes a sample, and what must hold of the result."""
+
+    key: Key
+    """The file's path below `definitions/datasets`, as `public(...)` or `private(...)`."""
+
+    license: str
+    """SPDX expression. A sample may state its own."""
+
+    source: Source
+    clean: Clean
+    split: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_SPLIT))
+    """Share of the groups by split name. The shares add up to 1."""
+
+    checks: Sequence[Check] = ()
+    """Demanded in addition to those that every dataset gets."""
+
+    max_errors: float = 0
+    """Rows on which `clean` may raise before the step fails: a share below 1, or a count."""
+
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    owners: Sequence[str] = ()
+    description: str = ""
+    """Shown in Dagster; the declaring file's docstring where it is empty."""
+
+    private_on_purpose: bool = False
+    """Said where everything read is public and the result is private all the same."""
+
+    declared_in: Path = field(default=Path(), compare=False, repr=False)
+    """The declaring file, part of the code version. Filled in by itself."""
+
+    def __post_init__(self) -> None:
+        if self.declared_in == Path():
+            object.__setattr__(self, "declared_in", _caller())
+        if not self.license.strip():
+            raise DeclarationError(f"{self.key}: license is empty. Write an SPDX id, CC-BY-4.0.")
+        if self.max_errors < 0 or (self.max_errors > 1 and self.max_errors % 1):
+            raise DeclarationError(
+                f"{self.key}: max_errors is {self.max_errors}; write a share of the rows "
+                "between 0 and 1, or a whole number of rows."
+            )
+        _check_split(self)
+        _check_checks(self)
+        _check_classification(self)
+
+
+def _caller() -> Path:
+    """The file whose code called `Dataset(...)`: outside this module and the generated init."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename in (__file__, "<string>"):
+        frame = frame.f_back
+    return Path(frame.f_code.co_filename) if frame is not None else Path()
+
+
+def _check_split(dataset: Dataset) -> None:
+    shares = dataset.split
+    for name in shares:
+        _ = dataset.key / "energon" / name  # a name that no key can have is refused there
+    if not shares or any(share <= 0 for share in shares.values()):
+        raise DeclarationError(f"{dataset.key}: every share in split must be above 0: {shares}.")
+    if not math.isclose(math.fsum(shares.values()), 1.0, abs_tol=1e-9):
+        raise DeclarationError(
+            f"{dataset.key}: the shares of split add up to {math.fsum(shares.values()):g}, not 1."
+        )
+
+
+def _check_checks(dataset: Dataset) -> None:
+    seen = set(FREE_CHECK_NAMES)
+    for check in dataset.checks:
+        if check.name in seen:
+            raise DeclarationError(
+                f"{dataset.key} has two checks named {check.name!r}. Give one of them another name."
+            )
+        seen.add(check.name)
+
+
+def _check_classification(dataset: Dataset) -> None:
+    key, source = dataset.key, dataset.source
+    if isinstance(key, PublicKey) and source.classification == "private":
+        reads = source.address if isinstance(source, Derived) else f"the private {source.address}"
+        raise ClassificationError(
+            f"{key} reads {reads}, so it must be private.\n"
+            f'Write key=private("{key.name}") and move the file to '
+            f"definitions/datasets/private/{key.name}.py."
+        )
+    expected = isinstance(key, PublicKey) or source.classification == "private"
+    if not expected and not dataset.private_on_purpose:
+        raise ClassificationError(
+            f"{key} is private although everything it reads is public.\n"
+            f'Write key=public("{key.name}"), or private_on_purpose=True if it is meant.'
+        )
+    if expected and dataset.private_on_purpose:
+        raise ClassificationError(
+            f"{key} says private_on_purpose=True, which only a private dataset with public "
+            "sources needs. Leave it out."
+        )

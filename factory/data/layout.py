@@ -1,0 +1,28 @@
+"""Where things lie inside the directory of a version, and what its manifest says.
+
+The directories themselves, and everything that starts with `_`, belong to `namespace`.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from factory.namespace import Manifest
+
+RAW_FILES = "files"
+"""Directory of a raw version that holds the source's files, so that no name of theirs collides."""
+
+SAMPLES = "samples.parquet"
+REJECTED = "rejected.parquet"
+
+
+def split_file(name: str) -> str:
+    """File of a split version that holds the samples of one split."""
+    return f"{name}.parquet"
+
+
+def manifest_of(directory: Path) -> "Manifest":
+    """The manifest of the version in that directory."""
+    from factory.namespace import Manifest
+
+    return Manifest.model_validate_json((directory / "_manifest.json").read_bytes())
