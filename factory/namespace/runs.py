@@ -1,0 +1,193 @@
+"""Run directories: the second and last way to write into the namespace.
+
+`<root>/<classification>/runs/<run id>` is not versioned: a run adds files and lines, and never
+replaces one. Versions of assets are in `staging`.
+"""
+
+import contextlib
+import os
+import re
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from factory.errors import NamespaceError
+from factory.keys import Classification
+from factory.namespace.durable import make_directories, sync, write_new
+from factory.namespace.failures import explained
+
+RUNS = "runs"
+OPENED = ".opened"
+"""Written once when a run directory is made; its time orders runs."""
+
+CLASSIFICATIONS: tuple[Classification, ...] = ("public", "private")
+
+_RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=-]{0,199}")
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """One run's own directory. Append-only; names are relative and cannot lead out of it."""
+
+    classification: Classification
+    run_id: str
+    root: Path
+
+    @property
+    def path(self) -> Path:
+        """The directory itself."""
+        return self.root / self.classification / RUNS / self.run_id
+
+    @property
+    def opened_at(self) -> float:
+        """When the directory was made, in seconds since the epoch, by the file server's clock."""
+        try:
+            return (self.path / OPENED).stat().st_mtime
+        except FileNotFoundError:
+            return self.path.stat().st_mtime
+
+    def directory(self, name: str) -> Path:
+        """The directory of that name inside the run's, made where missing."""
+        with explained(self.root, f"writing {self}"), self._inside(_segments(name)) as descriptor:
+            os.fsync(descriptor)
+        return self.path / name
+
+    def append(self, name: str, line: str) -> None:
+        """Add one line to a file, in one write, so that lines of several processes do not mix.
+
+        On NFS that holds for the processes of one machine: let each machine write its own file.
+        """
+        if "\n" in line:
+            raise NamespaceError(
+                f"{self}: a line for {name} holds a line break; append one by one."
+            )
+        *folders, file = _segments(name)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        with explained(self.root, f"writing {self}"), self._inside(folders) as descriptor:
+            opened = self._open(file, flags, descriptor)
+            try:
+                data = f"{line}\n".encode()
+                if os.write(opened, data) != len(data):
+                    os.write(opened, data)  # raises what stopped the first
+            finally:
+                os.close(opened)
+
+    def create(self, name: str, data: bytes) -> Path:
+        """Write a whole file once: readers see all of it or nothing, and it never changes.
+
+        Raises:
+            NamespaceError: it exists already.
+        """
+        *folders, file = _segments(name)
+        scratch = self.path / f".creating-{uuid.uuid4().hex}"
+        with explained(self.root, f"writing {self}"), self._inside(folders) as descriptor:
+            try:
+                write_new(scratch, data)
+                os.link(scratch, file, dst_dir_fd=descriptor, follow_symlinks=False)
+                os.fsync(descriptor)
+            except FileExistsError:
+                raise NamespaceError(
+                    f"{self}: {name} exists already, and a run never replaces a file. "
+                    "Write another name, or append."
+                ) from None
+            finally:
+                scratch.unlink(missing_ok=True)
+        return self.path / name
+
+    def _open(self, name: str, flags: int, parent: int) -> int:
+        try:
+            return os.open(name, flags, 0o666, dir_fd=parent)
+        except OSError as error:
+            error.filename = str(self.path / name)
+            raise
+
+    @contextlib.contextmanager
+    def _inside(self, folders: list[str]) -> Iterator[int]:
+        """A descriptor of that folder, made where missing, reached without following a link."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+        descriptor = self._open(".", flags, os.open(self.path, flags))
+        try:
+            for folder in folders:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(folder, dir_fd=descriptor)
+                inner = self._open(folder, flags, descriptor)
+                os.close(descriptor)
+                descriptor = inner
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def __str__(self) -> str:
+        return f"{self.classification}/{RUNS}/{self.run_id}"
+
+
+def open_run(root: Path, classification: Classification, run_id: str) -> RunDirectory:
+    """The directory of that run, made if it is not there yet.
+
+    Raises:
+        NamespaceError: the id cannot be a directory name, or the run is in the other tree.
+    """
+    _require_run_id(run_id)
+    run = RunDirectory(classification, run_id, root)
+    for other in CLASSIFICATIONS:
+        if other != classification and RunDirectory(other, run_id, root).path.is_dir():
+            raise NamespaceError(f"Run {run_id} is {other} already; it cannot be {classification}.")
+    with explained(root, f"opening {run}"):
+        make_directories(run.path, root)
+        with contextlib.suppress(FileExistsError):
+            write_new(run.path / OPENED, b"")
+            sync(run.path)
+    return run
+
+
+def find_run(root: Path, run_id: str) -> RunDirectory:
+    """The directory of a run that exists.
+
+    Raises:
+        NamespaceError: neither tree has it.
+    """
+    _require_run_id(run_id)
+    for classification in CLASSIFICATIONS:
+        run = RunDirectory(classification, run_id, root)
+        if run.path.is_dir():
+            return run
+    raise NamespaceError(f"No run {run_id} in {root}. `factory runs list` shows those there are.")
+
+
+def list_runs(root: Path) -> list[RunDirectory]:
+    """Every run that this account may see, newest first."""
+    runs = [
+        RunDirectory(classification, path.name, root)
+        for classification in CLASSIFICATIONS
+        for path in _entries(root / classification / RUNS)
+        if _RUN_ID.fullmatch(path.name) and path.is_dir()
+    ]
+    return sorted(runs, key=lambda run: (run.opened_at, run.run_id), reverse=True)
+
+
+def _entries(directory: Path) -> list[Path]:
+    try:
+        return list(directory.iterdir())
+    except (FileNotFoundError, PermissionError):
+        return []
+
+
+def _require_run_id(run_id: str) -> None:
+    if not _RUN_ID.fullmatch(run_id):
+        raise NamespaceError(
+            f"Run id {run_id[:80]!r} cannot be a directory: it must be 1 to 64 of a-z, 0-9 and -, "
+            "not starting with -."
+        )
+
+
+def _segments(name: str) -> list[str]:
+    segments = name.split("/")
+    for segment in segments:
+        if not _SEGMENT.fullmatch(segment):
+            raise NamespaceError(
+                f"{name[:80]!r} is not a name inside a run's directory: the segment {segment[:80]!r} "
+                "must be of letters, digits, and . _ = - inside, and there is no way up."
+            )
+    return segments

@@ -1,0 +1,114 @@
+"""Removing what dead writers left: locks, staging directories, half-made links.
+
+Nothing here is ever needed by a reader. What belongs to a process that is provably gone goes at
+once; what cannot be judged (another machine, a cut-off owner file) when it is old enough.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+from factory.errors import NamespaceError
+from factory.keys import Key, parse
+from factory.namespace.layout import VERSIONS, Place, is_version_id
+from factory.namespace.lock import Held, Lock, LockTimes
+from factory.namespace.owner import read_owner
+from factory.namespace.runs import CLASSIFICATIONS, RUNS, list_runs
+from factory.namespace.staging import OWNER
+
+
+def places(root: Path) -> Iterator[Place]:
+    """Every key that has a directory of versions, also an empty one."""
+    for classification in CLASSIFICATIONS:
+        yield from _below(root, root / classification)
+
+
+def published_keys(root: Path) -> Iterator[Key]:
+    """Every key that has a version."""
+    return (place.key for place in places(root) if place.published())
+
+
+def sweep(root: Path, minimum_age: timedelta, times: LockTimes) -> list[Path]:
+    """Remove leftovers of every key and run that nobody is writing; say what was removed."""
+    removed: list[Path] = []
+    for place in places(root):
+        with contextlib.suppress(NamespaceError):  # a live writer: its own, later
+            removed += _sweep_key(place, minimum_age, times)
+    for run in list_runs(root):
+        for path in run.path.glob(".creating-*"):
+            if _age(path, run.path) >= minimum_age.total_seconds():
+                path.unlink(missing_ok=True)
+                removed.append(path)
+    return removed
+
+
+def _sweep_key(place: Place, minimum_age: timedelta, times: LockTimes) -> list[Path]:
+    now = LockTimes(
+        wait_seconds=0,
+        lease_seconds=times.lease_seconds,
+        heartbeat_seconds=times.heartbeat_seconds,
+    )
+    before = {path for path in (place.writing, place.recording) if any_inside(path)}
+    removed: list[Path] = []
+    with (
+        Lock(place.writing, f"Sweeping {place.key}", now).hold() as writing,
+        Lock(place.recording, f"Sweeping {place.key}", now).hold() as recording,
+    ):
+        own = {writing.lock.place, recording.lock.place}
+        for path in sorted(place.versions.iterdir()):
+            if path in own or path == place.inputs or is_version_id(path.name):
+                continue
+            if _is_abandoned(path, writing, minimum_age):
+                _remove(path)
+                removed.append(path)
+    return sorted([*before, *removed])
+
+
+def any_inside(directory: Path) -> bool:
+    try:
+        return any(directory.iterdir())
+    except FileNotFoundError:
+        return False
+
+
+def _is_abandoned(path: Path, clock: Held, minimum_age: timedelta) -> bool:
+    owner = read_owner(path / OWNER)
+    if owner is None:  # a lock that was never taken holds its owner under its token
+        owner = read_owner(path / path.name.rpartition("-")[2])
+    if owner is not None and owner.is_visible():
+        return owner.is_gone()
+    return _age(path, clock.file) >= minimum_age.total_seconds()
+
+
+def _age(path: Path, clock: Path) -> float:
+    """Seconds since `path` changed, by the file server's own clock."""
+    try:
+        os.utime(clock)
+        return clock.stat().st_mtime - path.lstat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _below(root: Path, directory: Path) -> Iterator[Place]:
+    try:
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except (FileNotFoundError, PermissionError, NotADirectoryError):
+        return
+    for entry in entries:
+        if not entry.is_dir(follow_symlinks=False) or entry.name == RUNS:
+            continue
+        if entry.name.endswith(VERSIONS):
+            path = Path(entry.path).relative_to(root).as_posix()
+            yield Place(root, parse(path.removesuffix(VERSIONS)))
+        else:
+            yield from _below(root, Path(entry.path))

@@ -1,0 +1,200 @@
+"""The namespace: one directory tree in which a key is a path.
+
+The two ways to write are `Namespace.write`, for versions of assets, and `Namespace.open_run`, for
+run directories. How a write works is in `staging`, what may be current in `promotion`.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from factory.errors import NamespaceError
+from factory.keys import Classification, Key
+from factory.namespace.checks import CheckRecord, not_passed, read_checks, write_checks
+from factory.namespace.classification import classify
+from factory.namespace.failures import explained
+from factory.namespace.integrity import Damage
+from factory.namespace.layout import Place, is_version_id, require_root
+from factory.namespace.lock import Lock, LockTimes
+from factory.namespace.manifest import Provenance
+from factory.namespace.promotion import make_current, read_current, refuse_damaged
+from factory.namespace.runs import RunDirectory, find_run, list_runs, open_run
+from factory.namespace.staging import Intent, Staging, writing
+from factory.namespace.sweep import published_keys, sweep
+from factory.namespace.version import Version
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """The tree under `root`. Making one touches nothing; every call checks that the root is there."""
+
+    root: Path
+    times: LockTimes = field(default_factory=LockTimes, kw_only=True)
+
+    @contextlib.contextmanager
+    def write(  # noqa: PLR0913 - each is a line of the manifest, and none has a default to hide in
+        self,
+        key: Key,
+        *,
+        inputs: Sequence[Version],
+        input_id: str,
+        provenance: Provenance,
+        parameters: Mapping[str, JsonValue],
+        code: str,
+        checks: Sequence[str],
+        licenses: Sequence[str],
+        source: Classification | None = None,
+        private_on_purpose: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Staging]:
+        """Write a version of `key`: the body fills `staging.path` and calls `staging.describe`.
+
+        The version is published when the body ends, and is not current yet. An error in the body
+        leaves everything as it was. An input that was limited to some rows limits the output.
+
+        Raises:
+            ClassificationError: the key's tree is not the one that the inputs require.
+            NamespaceError: the root refuses, or someone else is writing this key.
+        """
+        require_root(self.root)
+        classify(key, inputs, source, private_on_purpose=private_on_purpose)
+        limits = [limit, *(version.manifest.limit for version in inputs)]
+        intent = Intent(
+            classification=key.classification,
+            inputs=inputs,
+            input_id=input_id,
+            provenance=provenance,
+            parameters=parameters,
+            code=code,
+            checks=checks,
+            licenses=licenses,
+            limit=min((rows for rows in limits if rows is not None), default=None),
+        )
+        with writing(self._place(key), intent, self.times) as staging:
+            yield staging
+
+    def find(self, key: Key, input_id: str) -> Version | None:
+        """The newest version made from that input whose files are all there, by size."""
+        place = self._place(key)
+        try:
+            version_id = place.input_link(input_id).readlink().name
+        except FileNotFoundError:
+            return None
+        version = Version(key, version_id, place.version(version_id))
+        with contextlib.suppress(NamespaceError):
+            if version.manifest.input_id == input_id and version.is_complete():
+                return version
+        return None
+
+    def current(self, key: Key) -> Version | None:
+        """The version that `<root>/<key>` points to now; keep it, do not ask twice."""
+        return read_current(self._place(key))
+
+    def version(self, key: Key, version_id: str) -> Version:
+        """That version of `key`.
+
+        Raises:
+            NamespaceError: there is none; the message names those there are.
+        """
+        place = self._place(key)
+        if is_version_id(version_id) and place.version(version_id).is_dir():
+            return Version(key, version_id, place.version(version_id))
+        known = [version.id for version in self.versions(key)][:5]
+        raise NamespaceError(
+            f"{key} has no version {version_id[:80]!r}. "
+            + (f"Newest: {', '.join(known)}." if known else "It has no version at all.")
+        )
+
+    def versions(self, key: Key) -> list[Version]:
+        """Every version of `key`, newest first; one with an unreadable manifest last."""
+        place = self._place(key)
+        versions = [Version(key, name, place.version(name)) for name in place.published()]
+        return sorted(versions, key=_created, reverse=True)
+
+    def keys(self) -> Iterator[Key]:
+        """Every key that has a version and that this account may see."""
+        require_root(self.root)
+        return published_keys(self.root)
+
+    def verify(self, version: Version) -> list[Damage]:
+        """Every difference between the files and the manifest; reads all of them."""
+        return version.verify()
+
+    def record_checks(self, version: Version, results: Mapping[str, CheckRecord]) -> None:
+        """Keep results of checks beside the version, each replacing the earlier of its name."""
+        with self._recording(version.key) as place:
+            write_checks(place, self.version(version.key, version.id), results)
+
+    def checks(self, version: Version) -> dict[str, CheckRecord]:
+        """The newest result of each check of that version."""
+        return read_checks(version)
+
+    def not_passed(self, version: Version) -> list[str]:
+        """The blocking checks that have not passed for that version; empty when all have."""
+        return not_passed(version)
+
+    def promote(self, version: Version) -> None:
+        """Make a version current.
+
+        Raises:
+            ChecksNotPassed: it is limited, or a blocking check has not passed for it.
+        """
+        with self._recording(version.key) as place:
+            make_current(place, version)
+
+    def rollback(self, key: Key, version_id: str) -> Version:
+        """Make an older version current again, after reading all of it.
+
+        Raises:
+            DamagedVersion: its files differ from its manifest.
+            ChecksNotPassed: as for `promote`.
+        """
+        version = self.version(key, version_id)
+        refuse_damaged(version)
+        self.promote(version)
+        return version
+
+    def sweep(self, minimum_age: timedelta) -> list[Path]:
+        """Remove what dead writers left, and what is older than that and cannot be judged."""
+        require_root(self.root)
+        with explained(self.root, "sweeping"):
+            return sweep(self.root, minimum_age, self.times)
+
+    def open_run(self, classification: Classification, run_id: str) -> RunDirectory:
+        """The directory of that run, made if it is not there yet."""
+        require_root(self.root)
+        return open_run(self.root, classification, run_id)
+
+    def run(self, run_id: str) -> RunDirectory:
+        """The directory of a run that exists."""
+        require_root(self.root)
+        return find_run(self.root, run_id)
+
+    def runs(self) -> list[RunDirectory]:
+        """Every run that this account may see, newest first."""
+        require_root(self.root)
+        return list_runs(self.root)
+
+    def _place(self, key: Key) -> Place:
+        require_root(self.root)
+        return Place(self.root, key)
+
+    @contextlib.contextmanager
+    def _recording(self, key: Key) -> Iterator[Place]:
+        place = self._place(key)
+        with (
+            explained(self.root, f"recording {key}"),
+            Lock(place.recording, f"Recording {key}", self.times).hold(),
+        ):
+            yield place
+
+
+def _created(version: Version) -> tuple[str, str]:
+    try:
+        return version.manifest.created_at, version.id
+    except NamespaceError:
+        return "", version.id
