@@ -4,6 +4,7 @@ A rename is atomic for other processes at once, but only a synced file and a syn
 survive a crash of the machine. Who may write where is in `layout`, who writes when in `lock`.
 """
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -23,16 +24,24 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def make_directories(path: Path, root: Path) -> None:
-    """Create `path` and what is missing above it, never the root itself."""
+def make_directories(path: Path, root: Path) -> list[Path]:
+    """Create `path` and what is missing above it, never the root itself; say what was missing."""
     missing: list[Path] = []
     directory = path
     while directory != root and not directory.is_dir():
-        missing.append(directory)
+        missing.insert(0, directory)
         directory = directory.parent
-    for directory in reversed(missing):
+    for directory in missing:
         directory.mkdir(exist_ok=True)
         sync(directory.parent)
+    return missing
+
+
+def remove_empty(directories: list[Path]) -> None:
+    """Remove those that hold nothing, inner ones first."""
+    for directory in reversed(directories):
+        with contextlib.suppress(OSError):
+            directory.rmdir()
 
 
 def write_new(path: Path, data: bytes) -> None:

@@ -6,9 +6,10 @@ one readable error wherever it strikes, in our code or in the step that writes i
 
 import contextlib
 import errno
+import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from factory.errors import FactoryError, NamespaceError
@@ -19,7 +20,7 @@ _GONE = frozenset({errno.ESTALE, errno.EIO, errno.ENOTCONN})
 
 
 @contextlib.contextmanager
-def explained(root: Path, doing: str) -> Iterator[None]:
+def explained(root: Path, doing: str) -> Generator[None]:
     """Turn what the operating system refuses into a `NamespaceError` that says what to do."""
     try:
         yield
@@ -34,32 +35,34 @@ def explained(root: Path, doing: str) -> Iterator[None]:
 
 def _explain(root: Path, doing: str, error: Exception) -> str | None:
     code = _code(error)
+    name = Path(str(getattr(error, "filename", None) or root))
     if code in _FULL:
+        where = "" if name.is_relative_to(root) else f", at {name}"
         return (
-            f"No space left while {doing}: {_space(root)}. "
+            f"No space left while {doing}{where}: {_space(root)}. "
             "Nothing that was there is changed. Free space or raise the quota, then run it again."
         )
-    name = getattr(error, "filename", None)
-    if name is None or not Path(str(name)).is_relative_to(root):
+    if not name.is_relative_to(root):
         return None  # of the step's own making
     if code in _DENIED:
         return (
-            f"The namespace refuses {doing}: {name}: {error.args[1]}. Is {root} mounted read-only, "
-            "or does this account lack access to that tree?"
+            f"The namespace refuses {doing}: {name}: {os.strerror(code)}. "
+            f"Is {root} mounted read-only, or does this account lack access to that tree?"
         )
     if code in _GONE:
         return (
-            f"The namespace went away while {doing}: {name}: {error.args[1]}. Check {root}'s mount."
+            f"The namespace went away while {doing}: {name}: {os.strerror(code)}. "
+            f"See whether {root} is still mounted, then run it again."
         )
     return None
 
 
-def _code(error: Exception) -> int | None:
+def _code(error: Exception) -> int:
     if isinstance(error, OSError):
-        return error.errno
+        return error.errno or 0
     if isinstance(error, sqlite3.Error) and error.sqlite_errorcode == sqlite3.SQLITE_FULL:
         return errno.ENOSPC
-    return None
+    return 0
 
 
 def _space(root: Path) -> str:

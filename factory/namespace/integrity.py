@@ -53,7 +53,7 @@ def table(directory: Path) -> dict[str, FileEntry]:
         else:
             files.append(relative)
     with ThreadPoolExecutor(_PARALLEL_FILES) as pool:
-        entries = list(pool.map(lambda name: _sealed(directory / name), files))
+        entries = list(pool.map(_sealed, [directory / name for name in files]))
         list(pool.map(sync, directories))
     return dict(sorted(zip(files, entries, strict=True)))
 
@@ -79,7 +79,8 @@ def verify(directory: Path, name: str, identity: tuple[str, str]) -> list[Damage
     ]
     with ThreadPoolExecutor(_PARALLEL_FILES) as pool:
         both = [path for path in manifest.files if path in found]
-        problems = pool.map(lambda path: _difference(found[path], manifest.files[path]), both)
+        entries = [found[path] for path in both]
+        problems = pool.map(_difference, entries, [manifest.files[path] for path in both])
         damage += [
             Damage(path, problem)
             for path, problem in zip(both, problems, strict=True)

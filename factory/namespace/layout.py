@@ -2,13 +2,14 @@
 
 ::
 
-    <root>/public/text/plos/raw                    link to the current version, raw.versions/<id>
-    <root>/public/text/plos/raw.versions/<id>/     a version: files, _manifest.json, _checks.json
-                                .inputs/           link per input id to the newest version made of it
-                                .writing/          lock of a writer, see `lock`
-                                .recording/        lock of who records checks or repoints the link
-                                .staging-<token>/  what a writer has not published yet
-    <root>/<classification>/runs/<run id>/         run directories, see `runs`
+    <root>/public/text/plos/raw                 link to the current version, raw.versions/<id>
+    <root>/public/text/plos/raw.versions/
+        <id>/                                   a version: files, _manifest.json, _checks.json
+        .inputs/                                per input id a link to the newest version of it
+        .writing/                               lock of a writer, see `lock`
+        .recording/                             lock of who records checks or moves the link
+        .staging-<token>/                       what a writer has not published yet
+    <root>/<classification>/runs/<run id>/      run directories, see `runs`
 
 Segments of a key have no dots, so nothing here can be taken for a key.
 """

@@ -27,7 +27,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,7 +56,7 @@ class Lock:
     times: LockTimes = field(default_factory=LockTimes)
 
     @contextlib.contextmanager
-    def hold(self) -> Iterator["Held"]:
+    def hold(self) -> Generator["Held"]:
         """Hold the lock, waiting for its present owner for `wait_seconds` at most.
 
         Raises:
@@ -122,13 +122,13 @@ class Held:
             os.utime(self.file)
         except OSError as error:
             raise NamespaceError(
-                f"{self.lock.subject}: this process lost its lock, because no heartbeat reached the "
-                f"namespace for {self.lock.times.lease_seconds:g} s or the file system went away "
-                f"({error.strerror}). Nothing was published; run the step again."
+                f"{self.lock.subject}: this process lost its lock, because no heartbeat reached "
+                f"the namespace for {self.lock.times.lease_seconds:g} s or the file system went "
+                f"away ({error.strerror}). Nothing was published; run the step again."
             ) from error
 
     def release(self) -> None:
-        """Give the lock up; harmless if it was broken or never taken. A forked child does nothing."""
+        """Give up what was taken, if anything still is; a forked child gives up nothing."""
         if os.getpid() != self.pid:
             return
         for directory in (self.waiting, self.lock.place):
@@ -138,7 +138,7 @@ class Held:
                 directory.rmdir()
 
     @contextlib.contextmanager
-    def beating(self) -> Iterator[None]:
+    def beating(self) -> Generator[None]:
         """Renew the lease from a thread while the body runs."""
         stop = threading.Event()
 
@@ -192,9 +192,10 @@ class Held:
 
     def _busy(self, holder: "_Holder") -> str:
         return (
-            f"{self.lock.subject} is locked by {holder}; waited {self.lock.times.wait_seconds:g} s. "
-            "Wait until it has finished, or end that process; its lock is then free at once "
-            f"(on another machine after {self.lock.times.lease_seconds:g} s)."
+            f"{self.lock.subject} has to wait for {holder}, and waited "
+            f"{self.lock.times.wait_seconds:g} s. Try again when it has finished, or end that "
+            "process: its lock is then free at once, or, from another machine, after "
+            f"{self.lock.times.lease_seconds:g} s."
         )
 
 

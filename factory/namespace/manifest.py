@@ -80,6 +80,11 @@ def version_id(input_id: str, content_id: str) -> str:
     return hashlib.sha256((input_id + content_id).encode()).hexdigest()[:20]
 
 
+def wrong_fields(error: ValidationError) -> str:
+    """The names of the fields that pydantic refused, without their values, which may be private."""
+    return ", ".join(sorted({str(at["loc"][0]) if at["loc"] else "JSON" for at in error.errors()}))
+
+
 def read_manifest(directory: Path, name: str) -> Manifest:
     """The manifest in that directory; `name` is what the version is called in messages.
 
@@ -91,8 +96,7 @@ def read_manifest(directory: Path, name: str) -> Manifest:
     except (FileNotFoundError, NotADirectoryError):
         problem = "is missing"
     except ValidationError as error:
-        fields = sorted({str(at["loc"][0]) if at["loc"] else "JSON" for at in error.errors()})
-        problem = f"cannot be read (wrong: {', '.join(fields)})"
+        problem = f"cannot be read (wrong: {wrong_fields(error)})"
     raise DamagedVersion(
         f"{name}: {directory / MANIFEST} {problem}, so nothing says what the version holds. "
         "Materialize the key again; that replaces the version."

@@ -5,10 +5,12 @@ replaces one. Versions of assets are in `staging`.
 """
 
 import contextlib
+import errno
+import io
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,7 @@ OPENED = ".opened"
 
 CLASSIFICATIONS: tuple[Classification, ...] = ("public", "private")
 
+_NOT_OURS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR})
 _RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=-]{0,199}")
 
@@ -35,10 +38,23 @@ class RunDirectory:
     run_id: str
     root: Path
 
+    def __post_init__(self) -> None:
+        if self.classification not in CLASSIFICATIONS:
+            raise NamespaceError(f"A run is public or private, not {self.classification!r}.")
+        if not _RUN_ID.fullmatch(self.run_id):
+            raise NamespaceError(
+                f"Run id {self.run_id[:80]!r} cannot be a directory: it must be 1 to 64 of a-z, "
+                "0-9 and -, not starting with -."
+            )
+
     @property
     def path(self) -> Path:
         """The directory itself."""
         return self.root / self.classification / RUNS / self.run_id
+
+    def exists(self) -> bool:
+        """Whether it was opened; a link to somewhere else is no run directory."""
+        return self.path.is_dir() and not self.path.is_symlink()
 
     @property
     def opened_at(self) -> float:
@@ -64,15 +80,14 @@ class RunDirectory:
                 f"{self}: a line for {name} holds a line break; append one by one."
             )
         *folders, file = _segments(name)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         with explained(self.root, f"writing {self}"), self._inside(folders) as descriptor:
             opened = self._open(file, flags, descriptor)
-            try:
-                data = f"{line}\n".encode()
-                if os.write(opened, data) != len(data):
-                    os.write(opened, data)  # raises what stopped the first
-            finally:
-                os.close(opened)
+            with os.fdopen(opened, "rb+", buffering=0) as raw:
+                data = f"{_line_break_missing(raw)}{line}\n".encode()
+                written = raw.write(data)
+                if written < len(data):
+                    raw.write(data[written:])  # raises what stopped the first
 
     def create(self, name: str, data: bytes) -> Path:
         """Write a whole file once: readers see all of it or nothing, and it never changes.
@@ -96,18 +111,27 @@ class RunDirectory:
                 scratch.unlink(missing_ok=True)
         return self.path / name
 
-    def _open(self, name: str, flags: int, parent: int) -> int:
+    def _open(self, name: str, flags: int, parent: int | None = None) -> int:
         try:
             return os.open(name, flags, 0o666, dir_fd=parent)
         except OSError as error:
+            if error.errno in _NOT_OURS:
+                raise NamespaceError(
+                    f"{self}: {name} is a link or not of the kind asked for. Only what the run "
+                    "made itself is written to; choose another name."
+                ) from None
+            if error.errno == errno.ENOENT:
+                raise NamespaceError(
+                    f"{self} does not exist in {self.root}: open it first."
+                ) from None
             error.filename = str(self.path / name)
             raise
 
     @contextlib.contextmanager
-    def _inside(self, folders: list[str]) -> Iterator[int]:
+    def _inside(self, folders: list[str]) -> Generator[int]:
         """A descriptor of that folder, made where missing, reached without following a link."""
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-        descriptor = self._open(".", flags, os.open(self.path, flags))
+        descriptor = self._open(str(self.path), flags)
         try:
             for folder in folders:
                 with contextlib.suppress(FileExistsError):
@@ -123,16 +147,21 @@ class RunDirectory:
         return f"{self.classification}/{RUNS}/{self.run_id}"
 
 
+def _line_break_missing(raw: io.FileIO) -> str:
+    """What closes a line that a crash or a full disk cut off, so that the next one stays whole."""
+    size = os.fstat(raw.fileno()).st_size
+    return "\n" if size and os.pread(raw.fileno(), 1, size - 1) != b"\n" else ""
+
+
 def open_run(root: Path, classification: Classification, run_id: str) -> RunDirectory:
     """The directory of that run, made if it is not there yet.
 
     Raises:
         NamespaceError: the id cannot be a directory name, or the run is in the other tree.
     """
-    _require_run_id(run_id)
     run = RunDirectory(classification, run_id, root)
     for other in CLASSIFICATIONS:
-        if other != classification and RunDirectory(other, run_id, root).path.is_dir():
+        if other != classification and RunDirectory(other, run_id, root).exists():
             raise NamespaceError(f"Run {run_id} is {other} already; it cannot be {classification}.")
     with explained(root, f"opening {run}"):
         make_directories(run.path, root)
@@ -148,10 +177,9 @@ def find_run(root: Path, run_id: str) -> RunDirectory:
     Raises:
         NamespaceError: neither tree has it.
     """
-    _require_run_id(run_id)
     for classification in CLASSIFICATIONS:
         run = RunDirectory(classification, run_id, root)
-        if run.path.is_dir():
+        if run.exists():
             return run
     raise NamespaceError(f"No run {run_id} in {root}. `factory runs list` shows those there are.")
 
@@ -162,7 +190,7 @@ def list_runs(root: Path) -> list[RunDirectory]:
         RunDirectory(classification, path.name, root)
         for classification in CLASSIFICATIONS
         for path in _entries(root / classification / RUNS)
-        if _RUN_ID.fullmatch(path.name) and path.is_dir()
+        if _RUN_ID.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
     ]
     return sorted(runs, key=lambda run: (run.opened_at, run.run_id), reverse=True)
 
@@ -174,20 +202,13 @@ def _entries(directory: Path) -> list[Path]:
         return []
 
 
-def _require_run_id(run_id: str) -> None:
-    if not _RUN_ID.fullmatch(run_id):
-        raise NamespaceError(
-            f"Run id {run_id[:80]!r} cannot be a directory: it must be 1 to 64 of a-z, 0-9 and -, "
-            "not starting with -."
-        )
-
-
 def _segments(name: str) -> list[str]:
     segments = name.split("/")
     for segment in segments:
         if not _SEGMENT.fullmatch(segment):
             raise NamespaceError(
-                f"{name[:80]!r} is not a name inside a run's directory: the segment {segment[:80]!r} "
-                "must be of letters, digits, and . _ = - inside, and there is no way up."
+                f"{name[:80]!r} is not a name inside a run's directory: the segment "
+                f"{segment[:80]!r} must be of letters, digits, and . _ = - after the first, "
+                "and there is no way up."
             )
     return segments

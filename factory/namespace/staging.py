@@ -8,21 +8,36 @@ old versions and a staging directory that `sweep` removes. What makes a version 
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from factory.errors import NamespaceError
 from factory.keys import Classification
-from factory.namespace.durable import exchange, make_directories, replace_link, sync, write_new
+from factory.namespace.durable import (
+    exchange,
+    make_directories,
+    remove_empty,
+    replace_link,
+    sync,
+    write_new,
+)
 from factory.namespace.failures import explained
 from factory.namespace.integrity import table
 from factory.namespace.layout import Place
 from factory.namespace.lock import Held, Lock, LockTimes
-from factory.namespace.manifest import MANIFEST, STATED, Manifest, Provenance, version_id
+from factory.namespace.manifest import (
+    MANIFEST,
+    STATED,
+    Manifest,
+    Provenance,
+    version_id,
+    wrong_fields,
+)
 from factory.namespace.owner import this_process
 from factory.namespace.version import Version
 
@@ -45,7 +60,9 @@ class Intent:
 
 
 @dataclass(frozen=True)
-class _Content:
+class Content:
+    """What is known of a version when its last byte is written."""
+
     content_id: str
     rows: int | None
     columns: dict[str, str]
@@ -58,8 +75,8 @@ class Staging:
 
     key_path: str
     path: Path
-    _content: _Content | None = field(default=None, init=False)
-    _version: Version | None = field(default=None, init=False)
+    content: Content | None = field(default=None, init=False)
+    published: Version | None = field(default=None, init=False)
     reused: bool = field(default=False, init=False)
     """After the block: an intact version with this content was there already and was kept."""
 
@@ -72,32 +89,38 @@ class Staging:
         facts: Mapping[str, JsonValue] | None = None,
     ) -> None:
         """Say what was written. `content_id` identifies the canonical rows, not the file bytes."""
-        if self._content is not None:
+        if self.content is not None:
             raise NamespaceError(f"{self.key_path} was described twice in one write.")
-        self._content = _Content(content_id, rows, dict(columns or {}), dict(facts or {}))
+        self.content = Content(content_id, rows, dict(columns or {}), dict(facts or {}))
 
     @property
     def version(self) -> Version:
         """The published version, once the block was left without an error."""
-        if self._version is None:
+        if self.published is None:
             raise NamespaceError(f"{self.key_path} is published when its `write` block ends.")
-        return self._version
+        return self.published
 
 
 @contextlib.contextmanager
-def writing(place: Place, intent: Intent, times: LockTimes) -> Iterator[Staging]:
+def writing(place: Place, intent: Intent, times: LockTimes) -> Generator[Staging]:
     """Hold the key, stage, publish when the body ends well, remove the staging in every case."""
+    place.refuse_conflict()
+    created: list[Path] = []
     with explained(place.root, f"writing {place.key}"):
-        make_directories(place.versions, place.root)
-        with Lock(place.writing, f"Writing {place.key}", times).hold() as held:
-            place.refuse_conflict()
-            directory = place.scratch("staging", held.token)
-            try:
-                staging = Staging(place.key.path, _staged(directory))
-                yield staging
-                _publish(place, intent, staging, held)
-            finally:
-                shutil.rmtree(directory, ignore_errors=True)
+        try:
+            created += make_directories(place.versions, place.root)
+            with Lock(place.writing, f"Writing {place.key}", times).hold() as held:
+                place.refuse_conflict()
+                directory = place.scratch("staging", held.token)
+                try:
+                    staging = Staging(place.key.path, _staged(directory))
+                    yield staging
+                    _publish(place, intent, staging, held)
+                finally:
+                    shutil.rmtree(directory, ignore_errors=True)
+        except BaseException:
+            remove_empty(created)
+            raise
 
 
 def _staged(directory: Path) -> Path:
@@ -109,22 +132,23 @@ def _staged(directory: Path) -> Path:
 
 
 def _publish(place: Place, intent: Intent, staging: Staging, held: Held) -> None:
-    manifest = _manifest(place, intent, staging)
-    write_new(staging.path / MANIFEST, manifest.encoded())
+    manifest, encoded = _manifest(place, intent, staging)
+    write_new(staging.path / MANIFEST, encoded)
     sync(staging.path)
     held.confirm()
     _index(place, manifest, held.token)
-    version = Version(place.key, manifest.version, place.version(manifest.version))
-    if os.path.lexists(version.path):
-        staging.reused = not _replace_if_damaged(version, manifest, staging.path)
+    directory = place.version(manifest.version)
+    if os.path.lexists(directory):
+        existing = Version(place.key, manifest.version, directory)
+        staging.reused = not _replace_if_damaged(existing, manifest, staging.path)
     else:
-        staging.path.rename(version.path)
+        staging.path.rename(directory)
     sync(place.versions)
-    staging._version = Version(version.key, version.id, version.path)  # noqa: SLF001
+    staging.published = Version(place.key, manifest.version, directory)
 
 
-def _manifest(place: Place, intent: Intent, staging: Staging) -> Manifest:
-    content = staging._content  # noqa: SLF001
+def _manifest(place: Place, intent: Intent, staging: Staging) -> tuple[Manifest, bytes]:
+    content = staging.content
     if content is None:
         raise NamespaceError(
             f"{place.key} was written but not described, so it has no content id. "
@@ -133,27 +157,35 @@ def _manifest(place: Place, intent: Intent, staging: Staging) -> Manifest:
     files = table(staging.path)
     if not files:
         raise NamespaceError(f"{place.key}: no file was written, so there is nothing to publish.")
-    return Manifest(
-        key=place.key.path,
-        version=version_id(intent.input_id, content.content_id),
-        input_id=intent.input_id,
-        content_id=content.content_id,
-        classification=intent.classification,
-        licenses=sorted(set(intent.licenses)),
-        files=files,
-        rows=content.rows,
-        columns=content.columns,
-        inputs={version.key.path: version.id for version in intent.inputs},
-        parameters=dict(intent.parameters),
-        code=intent.code,
-        checks=sorted(set(intent.checks)),
-        limit=intent.limit,
-        facts=content.facts,
-        image=intent.provenance.image,
-        run_id=intent.provenance.run_id,
-        identity=intent.provenance.identity,
-        created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
-    )
+    try:
+        manifest = Manifest(
+            key=place.key.path,
+            version=version_id(intent.input_id, content.content_id),
+            input_id=intent.input_id,
+            content_id=content.content_id,
+            classification=intent.classification,
+            licenses=sorted(set(intent.licenses)),
+            files=files,
+            rows=content.rows,
+            columns=content.columns,
+            inputs={version.key.path: version.id for version in intent.inputs},
+            parameters=dict(intent.parameters),
+            code=intent.code,
+            checks=sorted(set(intent.checks)),
+            limit=intent.limit,
+            facts=content.facts,
+            image=intent.provenance.image,
+            run_id=intent.provenance.run_id,
+            identity=intent.provenance.identity,
+            created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        )
+        return manifest, manifest.encoded()
+    except ValidationError as error:
+        problem = f"wrong: {wrong_fields(error)}"
+    except (PydanticSerializationError, UnicodeError):
+        problem = "a text in it is not UTF-8"
+    # Outside the handlers: pydantic quotes the values, which may be private, also as a context.
+    raise NamespaceError(f"{place.key} was described with what JSON cannot hold ({problem}).")
 
 
 def _index(place: Place, manifest: Manifest, token: str) -> None:

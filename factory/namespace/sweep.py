@@ -13,6 +13,7 @@ from pathlib import Path
 
 from factory.errors import NamespaceError
 from factory.keys import Key, parse
+from factory.namespace.durable import remove_empty
 from factory.namespace.layout import VERSIONS, Place, is_version_id
 from factory.namespace.lock import Held, Lock, LockTimes
 from factory.namespace.owner import read_owner
@@ -51,7 +52,7 @@ def _sweep_key(place: Place, minimum_age: timedelta, times: LockTimes) -> list[P
         lease_seconds=times.lease_seconds,
         heartbeat_seconds=times.heartbeat_seconds,
     )
-    before = {path for path in (place.writing, place.recording) if any_inside(path)}
+    before = {path for path in (place.writing, place.recording) if _entries(path)}
     removed: list[Path] = []
     with (
         Lock(place.writing, f"Sweeping {place.key}", now).hold() as writing,
@@ -64,14 +65,19 @@ def _sweep_key(place: Place, minimum_age: timedelta, times: LockTimes) -> list[P
             if _is_abandoned(path, writing, minimum_age):
                 _remove(path)
                 removed.append(path)
+        for entry in _entries(place.inputs):
+            if not entry.exists():  # entered, and then the writer died before publishing
+                entry.unlink()
+                removed.append(entry)
+    remove_empty([place.versions, place.inputs])
     return sorted([*before, *removed])
 
 
-def any_inside(directory: Path) -> bool:
+def _entries(directory: Path) -> list[Path]:
     try:
-        return any(directory.iterdir())
+        return list(directory.iterdir())
     except FileNotFoundError:
-        return False
+        return []
 
 
 def _is_abandoned(path: Path, clock: Held, minimum_age: timedelta) -> bool:

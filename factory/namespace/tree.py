@@ -5,14 +5,14 @@ run directories. How a write works is in `staging`, what may be current in `prom
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from factory.errors import NamespaceError
+from factory.errors import DamagedVersion, NamespaceError
 from factory.keys import Classification, Key
 from factory.namespace.checks import CheckRecord, not_passed, read_checks, write_checks
 from factory.namespace.classification import classify
@@ -30,7 +30,7 @@ from factory.namespace.version import Version
 
 @dataclass(frozen=True)
 class Namespace:
-    """The tree under `root`. Making one touches nothing; every call checks that the root is there."""
+    """The tree under `root`. Making one touches nothing; every call checks that it is there."""
 
     root: Path
     times: LockTimes = field(default_factory=LockTimes, kw_only=True)
@@ -50,7 +50,7 @@ class Namespace:
         source: Classification | None = None,
         private_on_purpose: bool = False,
         limit: int | None = None,
-    ) -> Iterator[Staging]:
+    ) -> Generator[Staging]:
         """Write a version of `key`: the body fills `staging.path` and calls `staging.describe`.
 
         The version is published when the body ends, and is not current yet. An error in the body
@@ -61,6 +61,9 @@ class Namespace:
             NamespaceError: the root refuses, or someone else is writing this key.
         """
         require_root(self.root)
+        if limit is not None and limit < 1:
+            raise NamespaceError(f"{key}: a limit of {limit} rows leaves none; it starts at 1.")
+        self._refuse_foreign(inputs)
         classify(key, inputs, source, private_on_purpose=private_on_purpose)
         limits = [limit, *(version.manifest.limit for version in inputs)]
         intent = Intent(
@@ -74,25 +77,22 @@ class Namespace:
             licenses=licenses,
             limit=min((rows for rows in limits if rows is not None), default=None),
         )
-        with writing(self._place(key), intent, self.times) as staging:
+        with writing(Place(self.root, key), intent, self.times) as staging:
             yield staging
 
     def find(self, key: Key, input_id: str) -> Version | None:
         """The newest version made from that input whose files are all there, by size."""
-        place = self._place(key)
-        try:
+        with self._reading(key) as place, contextlib.suppress(FileNotFoundError, DamagedVersion):
             version_id = place.input_link(input_id).readlink().name
-        except FileNotFoundError:
-            return None
-        version = Version(key, version_id, place.version(version_id))
-        with contextlib.suppress(NamespaceError):
+            version = Version(key, version_id, place.version(version_id))
             if version.manifest.input_id == input_id and version.is_complete():
                 return version
         return None
 
     def current(self, key: Key) -> Version | None:
         """The version that `<root>/<key>` points to now; keep it, do not ask twice."""
-        return read_current(self._place(key))
+        with self._reading(key) as place:
+            return read_current(place)
 
     def version(self, key: Key, version_id: str) -> Version:
         """That version of `key`.
@@ -100,9 +100,9 @@ class Namespace:
         Raises:
             NamespaceError: there is none; the message names those there are.
         """
-        place = self._place(key)
-        if is_version_id(version_id) and place.version(version_id).is_dir():
-            return Version(key, version_id, place.version(version_id))
+        with self._reading(key) as place:
+            if is_version_id(version_id) and place.version(version_id).is_dir():
+                return Version(key, version_id, place.version(version_id))
         known = [version.id for version in self.versions(key)][:5]
         raise NamespaceError(
             f"{key} has no version {version_id[:80]!r}. "
@@ -111,9 +111,9 @@ class Namespace:
 
     def versions(self, key: Key) -> list[Version]:
         """Every version of `key`, newest first; one with an unreadable manifest last."""
-        place = self._place(key)
-        versions = [Version(key, name, place.version(name)) for name in place.published()]
-        return sorted(versions, key=_created, reverse=True)
+        with self._reading(key) as place:
+            versions = [Version(key, name, place.version(name)) for name in place.published()]
+            return sorted(versions, key=_created, reverse=True)
 
     def keys(self) -> Iterator[Key]:
         """Every key that has a version and that this account may see."""
@@ -122,7 +122,8 @@ class Namespace:
 
     def verify(self, version: Version) -> list[Damage]:
         """Every difference between the files and the manifest; reads all of them."""
-        return version.verify()
+        with self._reading(version.key):
+            return version.verify()
 
     def record_checks(self, version: Version, results: Mapping[str, CheckRecord]) -> None:
         """Keep results of checks beside the version, each replacing the earlier of its name."""
@@ -131,11 +132,13 @@ class Namespace:
 
     def checks(self, version: Version) -> dict[str, CheckRecord]:
         """The newest result of each check of that version."""
-        return read_checks(version)
+        with self._reading(version.key):
+            return read_checks(version)
 
     def not_passed(self, version: Version) -> list[str]:
         """The blocking checks that have not passed for that version; empty when all have."""
-        return not_passed(version)
+        with self._reading(version.key):
+            return not_passed(version)
 
     def promote(self, version: Version) -> None:
         """Make a version current.
@@ -144,7 +147,7 @@ class Namespace:
             ChecksNotPassed: it is limited, or a blocking check has not passed for it.
         """
         with self._recording(version.key) as place:
-            make_current(place, version)
+            make_current(place, self.version(version.key, version.id))
 
     def rollback(self, key: Key, version_id: str) -> Version:
         """Make an older version current again, after reading all of it.
@@ -179,13 +182,30 @@ class Namespace:
         require_root(self.root)
         return list_runs(self.root)
 
-    def _place(self, key: Key) -> Place:
-        require_root(self.root)
-        return Place(self.root, key)
+    def _refuse_foreign(self, inputs: Sequence[Version]) -> None:
+        """An input's key decides the classification, so key, directory and manifest must agree."""
+        for version in inputs:
+            directory = Place(self.root, version.key).version(version.id)
+            stated = (version.manifest.key, version.manifest.version)
+            if version.path != directory or stated != (version.key.path, version.id):
+                raise NamespaceError(
+                    f"{version} cannot be an input: {version.path} holds {'@'.join(stated)}. "
+                    "Take versions from `current`, `find` or `version` of this namespace."
+                )
+        if len({version.key for version in inputs}) < len(inputs):
+            names = ", ".join(str(version) for version in inputs)
+            raise NamespaceError(f"One key is an input twice, of: {names}. Give one version of it.")
 
     @contextlib.contextmanager
-    def _recording(self, key: Key) -> Iterator[Place]:
-        place = self._place(key)
+    def _reading(self, key: Key) -> Generator[Place]:
+        require_root(self.root)
+        with explained(self.root, f"reading {key}"):
+            yield Place(self.root, key)
+
+    @contextlib.contextmanager
+    def _recording(self, key: Key) -> Generator[Place]:
+        require_root(self.root)
+        place = Place(self.root, key)
         with (
             explained(self.root, f"recording {key}"),
             Lock(place.recording, f"Recording {key}", self.times).hold(),
