@@ -23,6 +23,14 @@ from pydantic import BaseModel
 from factory.errors import SettingsError
 
 type Deployment = Literal["laptop", "dev", "prod"]
+type StepExecutor = Literal["in_process", "multiprocess"]
+
+STEP_EXECUTOR: Mapping[Deployment, StepExecutor] = {
+    "laptop": "in_process",  # a process for each step costs more than a small dataset's steps
+    "dev": "multiprocess",
+    "prod": "multiprocess",
+}
+"""Where the steps of a dataset run, by deployment."""
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 """The directory that holds `factory/` and `definitions/`."""
@@ -57,6 +65,11 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
             drops=_path(env, "FACTORY_DROPS"),
             image=env.get("FACTORY_IMAGE") or None,
         )
+
+    @property
+    def step_executor(self) -> StepExecutor:
+        """Where the steps of a dataset run."""
+        return STEP_EXECUTOR[self.deployment]
 
     def environment(self) -> dict[str, str]:
         """The variables that give a child process the same settings."""

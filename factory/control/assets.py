@@ -1,0 +1,94 @@
+"""A declared dataset as Dagster assets and checks. Cheap: a location may hold a thousand of them.
+
+What an asset does when it runs is in `materialize`, what its page shows in `metadata`. Which
+steps a dataset has is decided in `factory.data.steps`.
+"""
+
+from collections.abc import Iterable
+
+import dagster as dg
+from pydantic import Field
+
+from factory.control import materialize
+from factory.control.lineage import asset_key, code_tag
+from factory.control.metadata import declared_metadata, kinds, owners, tags
+from factory.control.resources import RESOURCE
+from factory.data.dataset import Dataset
+from factory.data.steps import Step, steps
+
+
+class CleanConfig(dg.Config):
+    """What the launchpad offers on a `clean` asset."""
+
+    limit: int | None = Field(
+        default=None,
+        ge=1,
+        description="Read only so many rows. The result is marked, flows downstream in this run "
+        "and never becomes current; no training run takes it.",
+    )
+
+
+def catalog(datasets: Iterable[Dataset]) -> dg.Definitions:
+    """Assets and checks of every dataset."""
+    all_steps = [step for dataset in datasets for step in steps(dataset)]
+    return dg.Definitions(
+        assets=[_asset(step) for step in all_steps],
+        asset_checks=[_checks(step) for step in all_steps if step.checks],
+    )
+
+
+def _asset(step: Step) -> dg.AssetsDefinition:
+    spec = dg.AssetSpec(
+        key=asset_key(step.key),
+        deps=[asset_key(key) for key in step.inputs],
+        description=step.description,
+        metadata=declared_metadata(step),
+        tags=tags(step),
+        kinds=kinds(step),
+        owners=owners(step),
+        group_name=group(step),
+        code_version=code_tag(step.code_version, step.parameters),
+    )
+    decorate = dg.multi_asset(name=op_name(step), specs=[spec], required_resource_keys={RESOURCE})
+    if step.kind == "clean":
+
+        def compute_limited(
+            context: dg.AssetExecutionContext, config: CleanConfig
+        ) -> dg.MaterializeResult:
+            return materialize.materialize(context, step, config.limit)
+
+        return decorate(compute_limited)
+
+    def compute(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+        return materialize.materialize(context, step, None)
+
+    return decorate(compute)
+
+
+def _checks(step: Step) -> dg.AssetChecksDefinition:
+    key = asset_key(step.key)
+
+    @dg.multi_asset_check(
+        name=f"{op_name(step)}__checks",
+        specs=[
+            dg.AssetCheckSpec(
+                check.name, asset=key, blocking=check.blocking, description=check.description
+            )
+            for check in step.checks
+        ],
+        required_resource_keys={RESOURCE},
+    )
+    def check(context: dg.AssetCheckExecutionContext) -> Iterable[dg.AssetCheckResult]:
+        return materialize.check(context, step)
+
+    return check
+
+
+def op_name(step: Step) -> str:
+    """Name of the op that makes a step, which the launchpad's `ops:` uses."""
+    return "__".join(step.key.parts)
+
+
+def group(step: Step) -> str:
+    """One group per dataset: a box in the graph."""
+    return "_".join(step.dataset.key.parts)

@@ -1,0 +1,72 @@
+"""Which assets of a dataset need work, and telling Dagster when a version is current again.
+
+Answers come from the namespace alone, by input id and by check results of the version: Dagster's
+own staleness says the same in the UI, through the tags of `lineage`.
+"""
+
+from collections.abc import Iterable
+
+import dagster as dg
+
+from factory.control.lineage import asset_key, event_tags
+from factory.control.metadata import plain_metadata
+from factory.data.dataset import Dataset
+from factory.data.steps import Step, input_id, steps
+from factory.keys import Key
+from factory.namespace import Namespace, Version
+from factory.settings import Settings
+
+
+def stale(datasets: Iterable[Dataset], namespace: Namespace) -> list[Key]:
+    """The assets that would be made or checked anew, upstream first."""
+    found: dict[Key, None] = {}
+    for dataset in datasets:
+        for step in steps(dataset):
+            if any(key in found for key in step.inputs) or not _is_fresh(step, namespace):
+                found[step.key] = None
+    return list(found)
+
+
+def stale_steps(key: Key, settings: Settings) -> list[Key]:
+    """The assets of one declared dataset that need work.
+
+    Raises:
+        SpecError: no such dataset is declared.
+    """
+    from factory.control.selection import dataset_of
+
+    return stale([dataset_of(key)], Namespace(settings.root))
+
+
+def report(instance: dg.DagsterInstance, version: Version) -> None:
+    """Tell Dagster that this version is what the key holds now, as when it was made.
+
+    The event has the data version, the code and the inputs of that version, so staleness in the UI
+    is judged by them.
+    """
+    from factory.keys import parse
+
+    instance.report_runless_asset_event(
+        dg.AssetMaterialization(
+            asset_key=asset_key(parse(version.manifest.key)),
+            description="Current again; nothing was made.",
+            metadata=plain_metadata(version),
+            tags=event_tags(version),
+        )
+    )
+
+
+def _is_fresh(step: Step, namespace: Namespace) -> bool:
+    current = namespace.current(step.key)
+    if current is None or namespace.not_passed(current) or _unrun(step, current, namespace):
+        return False
+    inputs = {key: namespace.current(key) for key in step.inputs}
+    read = {key: version for key, version in inputs.items() if version is not None}
+    if len(read) < len(inputs):
+        return False
+    return current.manifest.input_id == input_id(step, read, None) and current.is_complete()
+
+
+def _unrun(step: Step, version: Version, namespace: Namespace) -> bool:
+    records = namespace.checks(version)
+    return any(check.blocking and check.name not in records for check in step.checks)

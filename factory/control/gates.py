@@ -1,0 +1,122 @@
+"""The gate: what must hold before a run is submitted, and what it pins.
+
+A blocking check stops only the Dagster run that it belongs to, so a training run, which is another
+one, asks again: of the namespace, by version, never for "the latest" result. Names and values of a
+spec are checked in `specs`, checks on data are in `factory.data`.
+"""
+
+from collections.abc import Iterator
+
+from factory.control.clusters import cluster
+from factory.control.code_identity import code_identity
+from factory.control.resources import Factory
+from factory.control.specs import check
+from factory.data.dataset import Dataset
+from factory.data.mix import Mix, required_samples
+from factory.data.steps import Step, steps
+from factory.discovery import datasets, mixes
+from factory.errors import FactoryError, GateRefused
+from factory.keys import Classification, PrivateKey, parse
+from factory.namespace import Namespace, Version
+from factory.spec import Launch, RunSpec
+
+SPLITS = ("train", "validation")
+"""What a training run reads of a dataset, where it is declared. `test` is nobody's to train on."""
+
+DAMAGE_SHOWN = 3
+
+
+def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
+    """Pin everything that the run reads.
+
+    Raises:
+        SpecError: the spec names something that does not exist.
+        GateRefused: a dataset version does not hold what the run needs; all problems are listed.
+    """
+    check(spec)
+    mix = mixes()[spec.mix]
+    problems: list[str] = []
+    pins: dict[str, str] = {}
+    for step in _read_steps(mix):
+        version = factory.namespace.current(step.key)
+        if version is None:
+            problems.append(f"{step.key} is not materialized: nothing is current there.")
+            continue
+        pins[step.key.path] = version.id
+        problems += _problems(step, version, factory.namespace, required_samples(spec, step.split))
+    if problems:
+        raise GateRefused(_refusal(spec, problems))
+    return Launch(
+        run_id=run_id,
+        attempt=1,
+        classification=_classification(mix),
+        spec=spec,
+        profile=cluster(spec.cluster).profile,
+        datasets=pins,
+        image=factory.settings.image,
+        code=code_identity(),
+    )
+
+
+def _read_steps(mix: Mix) -> Iterator[Step]:
+    for dataset in mix.datasets:
+        for step in steps(dataset):
+            if step.kind == "energon" and step.split in SPLITS:
+                yield step
+
+
+def _classification(mix: Mix) -> Classification:
+    private = any(isinstance(dataset.key, PrivateKey) for dataset in mix.datasets)
+    return "private" if private else "public"
+
+
+def _problems(step: Step, version: Version, namespace: Namespace, required: int) -> Iterator[str]:
+    manifest = version.manifest
+    if manifest.limit is not None:
+        yield f"{version} was made from the first {manifest.limit:,} rows only."
+    if damage := namespace.verify(version):
+        shown = "; ".join(f"{one.path} {one.problem}" for one in damage[:DAMAGE_SHOWN])
+        yield f"{version} is damaged: {shown}. `factory verify {step.key}` lists all."
+    rows = manifest.rows or 0
+    if rows < required:
+        yield (
+            f"{version} has {rows:,} samples; this run needs {required:,}, one for each rank and "
+            "loader worker, or Energon silently leaves the dataset out."
+        )
+    declared = _declared_checks(step.dataset)
+    yield from _unproven(version, namespace, declared)
+
+
+def _unproven(
+    version: Version, namespace: Namespace, declared: dict[str, frozenset[str]]
+) -> Iterator[str]:
+    """What checks leave open about a version and everything of the factory's that it was made from."""
+    records = namespace.checks(version)
+    wrong = namespace.not_passed(version)
+    listed = {one.split()[0] for one in wrong}
+    unrun = declared.get(version.manifest.key, frozenset()) - set(records) - listed
+    for one in [*wrong, *(f"{name} (not run)" for name in sorted(unrun))]:
+        yield f"{version}: check {one}."
+    for key, read in version.manifest.inputs.items():
+        try:
+            upstream = namespace.version(parse(key), read)
+        except FactoryError as error:
+            yield f"{version} was made from {key}@{read}, which is gone: {error}"
+            continue
+        yield from _unproven(upstream, namespace, declared)
+
+
+def _declared_checks(dataset: Dataset) -> dict[str, frozenset[str]]:
+    return {
+        step.key.path: frozenset(one.name for one in step.checks if one.blocking)
+        for step in steps(dataset)
+    }
+
+
+def _refusal(spec: RunSpec, problems: list[str]) -> str:
+    unique = list(dict.fromkeys(problems))
+    listed = "\n".join(f"- {problem}" for problem in unique)
+    return (
+        f"The mix {spec.mix!r} cannot be trained on:\n{listed}\n"
+        "Materialize what is named (`factory materialize KEY`, or the UI), then launch again."
+    )

@@ -1,0 +1,130 @@
+"""The process of a run that `launch` started: `python -m factory.control.launched`.
+
+It reads one `Request` from standard input, and writes `Message` lines to what standard output was
+when it began; whatever else is printed goes to standard error. When standard input closes, the one
+who asked is gone: the run is interrupted, which tears down what it started.
+"""
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+import dagster as dg
+
+from factory.control.execution import ASSET_JOB, Location, execute
+from factory.control.instance import ensure
+from factory.control.launch import LaunchResult, Message, Request
+from factory.control.lineage import asset_key
+from factory.control.selection import select
+from factory.control.specs import check, with_sets
+from factory.control.training import SPEC_METADATA
+from factory.discovery import datasets
+from factory.errors import FactoryError, SpecError
+from factory.settings import Settings
+from factory.spec import RunSpec
+
+type Progress = Callable[[str], None]
+
+
+def main() -> int:
+    """Answer one request."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    os.dup2(2, 1)
+
+    def send(message: Message) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            out.write(message.model_dump_json(exclude_none=True) + "\n")
+
+    request = Request.model_validate_json(sys.stdin.readline())
+    threading.Thread(target=_interrupt_at_end, args=(sys.stdin,), daemon=True).start()
+    try:
+        with _progress_to(lambda text: send(Message(progress=text))):
+            result = answer(request, Settings.from_environment())
+    except FactoryError as error:
+        send(Message(error=(type(error).__name__, str(error))))
+        return 1
+    send(Message(result=result))
+    return 0
+
+
+def answer(request: Request, settings: Settings) -> LaunchResult:
+    """Check the request against what exists, then run it to its end."""
+    location = Location()
+    with ensure(settings) as instance:
+        if request.kind == "job":
+            return _job(request, location, instance)
+        return _assets(request, location, instance)
+
+
+def _job(request: Request, location: Location, instance: dg.DagsterInstance) -> LaunchResult:
+    from factory.control.nearest import naming
+
+    known = {
+        job.name: job for job in location.definition.get_all_jobs() if SPEC_METADATA in job.metadata
+    }
+    if request.job not in known:
+        raise SpecError(f"No job {request.job!r} in definitions/jobs. {naming(request.job, known)}")
+    base = RunSpec.model_validate(known[request.job].metadata[SPEC_METADATA].value)
+    spec = with_sets(base, request.sets)
+    check(spec)
+    return execute(location, request.job, instance, run_config=spec.model_dump())
+
+
+def _assets(request: Request, location: Location, instance: dg.DagsterInstance) -> LaunchResult:
+    from factory.control.assets import op_name
+
+    chosen = select(request.keys, datasets().values())
+    config: dict[str, Any] = {}
+    if request.limit is not None:
+        ops = {
+            op_name(step): {"config": {"limit": request.limit}}
+            for step in chosen
+            if step.kind == "clean"
+        }
+        if not ops:
+            raise SpecError("limit applies to `clean`, which is not among the assets named.")
+        config = {"ops": ops}
+    assets = [asset_key(step.key) for step in chosen]
+    return execute(location, ASSET_JOB, instance, run_config=config, assets=assets)
+
+
+class _Console(logging.Logger):
+    """Stands in for the logger that Dagster makes for the console: messages become progress."""
+
+    progress: Progress
+
+    def handle(self, record: logging.LogRecord) -> None:
+        if self.name != "dagster":
+            super().handle(record)
+            return
+        about: dict[str, Any] = getattr(record, "dagster_meta", {})
+        event = about.get("dagster_event")
+        if event is None:
+            self.progress(str(about.get("orig_message") or record.getMessage()))
+        elif event.is_step_failure:
+            self.progress(f"{event.step_key} failed")
+
+
+@contextlib.contextmanager
+def _progress_to(progress: Progress) -> Iterator[None]:
+    """Dagster asks logging for the class of its console logger; colored debug lines end here."""
+    before = logging.getLoggerClass()
+    logging.setLoggerClass(type("_Console", (_Console,), {"progress": staticmethod(progress)}))
+    try:
+        yield
+    finally:
+        logging.setLoggerClass(before)
+
+
+def _interrupt_at_end(stdin: IO[str]) -> None:
+    stdin.read()
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+"""What the pages of Dagster show about a dataset: of the asset, of each version, of each check.
+
+A private dataset shows figures and names, never text of a row: no preview, and only reasons that
+its declaration spells out. Pictures are drawn in `figures`.
+"""
+
+import ast
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from factory.control import figures
+from factory.data import layout
+from factory.data.steps import Step
+from factory.errors import DeclarationError
+from factory.keys import Key, PrivateKey
+from factory.namespace import CheckRecord, Version
+
+PREVIEW_ROWS = 5
+PREVIEW_CHARACTERS = 240
+LENGTHS = 100_000
+"""Samples that the histogram of lengths counts: more would not change its shape."""
+
+HIDDEN_REASON = "(a reason with text of its own; in rejected.parquet)"
+
+_DEFAULT_OWNERS = {"public": "team:data", "private": "team:data-governance"}
+_FILE_KINDS = {"raw": "file", "clean": "parquet", "split": "parquet", "energon": "webdataset"}
+
+
+def declared_metadata(step: Step) -> dict[str, Any]:
+    """Metadata of the asset itself, whatever is materialized."""
+    dataset = step.dataset
+    return {
+        "dataset": dataset.key.path,
+        "licence": dataset.license,
+        "classification": dataset.key.classification,
+        "source": type(dataset.source).__name__,
+        "split shares": ", ".join(f"{name} {share:g}" for name, share in dataset.split.items()),
+    }
+
+
+def tags(step: Step) -> dict[str, str]:
+    """Tags to filter the graph by; the licence as a slug, since a tag allows few characters."""
+    dataset = step.dataset
+    return {
+        **dataset.tags,
+        "classification": dataset.key.classification,
+        "licence": slug(dataset.license),
+        "step": step.kind,
+    }
+
+
+def kinds(step: Step) -> set[str]:
+    """What the asset's node in the graph shows as icons."""
+    source = {type(step.dataset.source).__name__.lower()} if step.kind == "raw" else set[str]()
+    return source | {_FILE_KINDS[step.kind]}
+
+
+def owners(step: Step) -> list[str]:
+    """Teams, never persons.
+
+    Raises:
+        DeclarationError: an owner is not written `team:name`.
+    """
+    dataset = step.dataset
+    for owner in dataset.owners:
+        if not owner.startswith("team:"):
+            raise DeclarationError(
+                f"{dataset.key}: owner {owner!r} is not a team. Write team:name."
+            )
+    return list(dataset.owners) or [_DEFAULT_OWNERS[dataset.key.classification]]
+
+
+def slug(text: str) -> str:
+    """Text as a tag value allows it."""
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")[:63]
+
+
+def made_metadata(
+    step: Step, version: Version, *, reused: bool, inputs: Mapping[Key, Version]
+) -> dict[str, Any]:
+    """Metadata of one materialization."""
+    manifest = version.manifest
+    shown: dict[str, Any] = plain_metadata(version) | {"reused": reused}
+    if step.kind == "clean":
+        shown["rejected rows"] = rejected_table(step, manifest.facts)
+    if inputs:
+        shown["read"] = dg.MetadataValue.md(
+            "\n".join(f"- `{key}` @ `{read.id}`" for key, read in inputs.items())
+        )
+    lengths = _lengths(step, version)
+    if lengths:
+        shown["lengths"] = dg.MetadataValue.md(figures.histogram(lengths, unit="characters"))
+    if not isinstance(step.key, PrivateKey):
+        shown["preview"] = dg.MetadataValue.md(_preview(step, version, inputs))
+    return shown
+
+
+def plain_metadata(version: Version) -> dict[str, Any]:
+    """What the manifest alone says of a version."""
+    manifest = version.manifest
+    shown: dict[str, Any] = {
+        "version": version.id,
+        "directory": dg.MetadataValue.path(str(version.path)),
+        "licences": ", ".join(manifest.licenses) or "none stated",
+        "files": len(manifest.files),
+        "size": _size(sum(entry.size for entry in manifest.files.values())),
+    }
+    if manifest.rows is not None:
+        shown["dagster/row_count"] = manifest.rows
+    if manifest.columns:
+        shown["dagster/column_schema"] = dg.TableSchema(
+            columns=[dg.TableColumn(name, kind) for name, kind in manifest.columns.items()]
+        )
+    if manifest.limit is not None:
+        shown["limited to rows"] = manifest.limit
+    return shown
+
+
+def check_metadata(record: CheckRecord, version: Version, *, confidential: bool) -> dict[str, Any]:
+    """Metadata of one check result; of private data only figures."""
+    facts = {
+        name: value
+        for name, value in record.facts.items()
+        if not confidential or isinstance(value, int | float)
+    }
+    return {"version": version.id, **facts}
+
+
+def rejected_table(step: Step, facts: Mapping[str, Any]) -> dg.TableMetadataValue:
+    """Rows that were read and not kept, counted by reason."""
+    counts: dict[str, int] = {}
+    for reason, count in facts["rejected"].items():
+        shown = _shown_reason(step, reason)
+        counts[shown] = counts.get(shown, 0) + count
+    total = facts["rows_read"]
+    return dg.TableMetadataValue(
+        records=[
+            dg.TableRecord({"reason": reason, "rows": count, "share": f"{count / total:.1%}"})
+            for reason, count in sorted(counts.items(), key=lambda item: -item[1])
+        ],
+        schema=dg.TableSchema(
+            columns=[
+                dg.TableColumn("reason", "string"),
+                dg.TableColumn("rows", "int"),
+                dg.TableColumn("share", "string"),
+            ]
+        ),
+    )
+
+
+def _shown_reason(step: Step, reason: str) -> str:
+    if not isinstance(step.key, PrivateKey):
+        return reason
+    return reason if reason in _words_of(step.dataset.declared_in) else HIDDEN_REASON
+
+
+@functools.cache
+def _words_of(declaration: Path) -> frozenset[str]:
+    """Every string that the declaration spells out, so that none of them comes from a row."""
+    tree = ast.parse(declaration.read_bytes())
+    return frozenset(
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+
+
+def _lengths(step: Step, version: Version) -> list[int]:
+    if step.kind != "clean":
+        return []
+    from factory.data import table
+
+    rows = islice(table.samples(version.path / layout.SAMPLES), LENGTHS)
+    return [_characters(row.as_dict()[row.kind]) for row in rows]
+
+
+def _characters(value: Any) -> int:
+    """Characters of a sample's content, all text in it added up."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(_characters(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return sum(_characters(part) for part in value)
+    return 0
+
+
+def _preview(step: Step, version: Version, inputs: Mapping[Key, Version]) -> str:
+    if step.kind == "raw":
+        files = islice(version.manifest.files.items(), PREVIEW_ROWS)
+        return _table(("file", "size"), ((name, _size(entry.size)) for name, entry in files))
+    from factory.data import table
+
+    match step.kind:
+        case "clean":
+            file = version.path / layout.SAMPLES
+        case "split":
+            file = version.path / layout.split_file(next(iter(step.dataset.split)))
+        case _:
+            file = inputs[step.inputs[0]].path / layout.split_file(step.split)
+    rows = islice(table.samples(file), PREVIEW_ROWS)
+    return _table(("id", "text"), ((row.id, _text(row.as_dict())) for row in rows))
+
+
+def _text(sample: Mapping[str, Any]) -> str:
+    """The beginning of a sample as a person would read it."""
+    content = sample[sample["kind"]]
+    if sample["kind"] == "document":
+        parts = [content["title"], *(section["text"] for section in content["sections"][:2])]
+    else:
+        parts = [content["question"], content["answer"]]
+    return " / ".join(part for part in parts if part)
+
+
+def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    head = f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}"
+    return "\n".join([head, *(f"| {' | '.join(map(_cell, row))} |" for row in rows)])
+
+
+def _cell(text: str) -> str:
+    flat = " ".join(text.split())
+    short = flat if len(flat) <= PREVIEW_CHARACTERS else f"{flat[:PREVIEW_CHARACTERS]}…"
+    return re.sub(r"([|\\`*_<>\[\]])", r"\\\1", short)
+
+
+def _size(count_bytes: int) -> str:
+    value = float(count_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"

@@ -1,0 +1,99 @@
+"""From words to a run spec: every name, field and value checked before anything starts.
+
+The spec itself is in `factory.spec`; what a recipe lets one override is in `discovery`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from factory.control.clusters import cluster
+from factory.control.nearest import naming
+from factory.errors import SpecError
+from factory.spec import RunSpec
+
+OVERRIDES = "overrides"
+
+
+def with_sets(base: RunSpec, sets: Mapping[str, str]) -> RunSpec:
+    """A spec with some fields changed, each given as text.
+
+    Raises:
+        SpecError: an unknown field, or a value that the field cannot have.
+    """
+    values: dict[str, Any] = base.model_dump()
+    for name, text in sets.items():
+        field, dot, path = name.partition(".")
+        if field == OVERRIDES and dot:
+            values[OVERRIDES] = {**values[OVERRIDES], path: text}
+        elif field == OVERRIDES:
+            raise SpecError(
+                f"{OVERRIDES}={text!r}: name the field of the recipe, "
+                f"for instance {OVERRIDES}.train.train_iters=200."
+            )
+        elif name not in RunSpec.model_fields:
+            raise SpecError(
+                f"A run spec has no field {name!r}. {naming(name, RunSpec.model_fields)}"
+            )
+        else:
+            values[name] = text
+    try:
+        return RunSpec.model_validate(values)
+    except ValidationError as error:
+        raise SpecError(_problems(error)) from error
+
+
+def check(spec: RunSpec) -> None:
+    """Check the names in a spec against what exists.
+
+    Raises:
+        SpecError: an unknown recipe, mix, cluster or override; all that is wrong, one per line.
+    """
+    problems = [
+        problem
+        for check_one in (_check_recipe, _check_mix, _check_cluster)
+        if (problem := check_one(spec))
+    ]
+    if problems:
+        raise SpecError("\n".join(problems))
+
+
+def _check_recipe(spec: RunSpec) -> str | None:
+    from factory.discovery import check_overrides, recipe_names
+
+    known = recipe_names()
+    if spec.recipe not in known:
+        return (
+            f"No recipe {spec.recipe!r} in factory/training/recipes. {naming(spec.recipe, known)}"
+        )
+    try:
+        check_overrides(spec.recipe, spec.overrides)
+    except SpecError as error:
+        return str(error)
+    return None
+
+
+def _check_mix(spec: RunSpec) -> str | None:
+    from factory.discovery import mixes
+
+    known = mixes()
+    if spec.mix not in known:
+        return f"No mix {spec.mix!r} in definitions/mixes. {naming(spec.mix, known)}"
+    return None
+
+
+def _check_cluster(spec: RunSpec) -> str | None:
+    try:
+        cluster(spec.cluster)
+    except SpecError as error:
+        return str(error)
+    return None
+
+
+def _problems(error: ValidationError) -> str:
+    lines: list[str] = []
+    for problem in error.errors(include_url=False):
+        name = ".".join(map(str, problem["loc"]))
+        lines.append(f"{name}={problem['input']!r}: {problem['msg']}.")
+    return "\n".join(lines)

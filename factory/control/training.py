@@ -1,0 +1,130 @@
+"""`training_job(spec)`: a Dagster job that gates a spec and runs it.
+
+Two ops. `gate` pins what the run reads, or refuses; `train` gives the result to the client of the
+run's cluster, follows it, and shows on the run's page what came of it. Every field of the spec is
+in the launchpad with its default. What the gate demands is in `gates`.
+"""
+
+import copy
+from typing import Any
+
+import dagster as dg
+from pydantic import create_model
+
+from factory.control import figures
+from factory.control.gates import gate
+from factory.control.resources import RESOURCE, Factory
+from factory.namespace import RunDirectory
+from factory.reports import StepLine
+from factory.spec import Launch, RunSpec
+
+SPEC_METADATA = "spec"
+"""Job metadata that holds the spec's defaults."""
+
+
+class RunConfig(dg.Config, RunSpec, frozen=True):
+    """The spec as Dagster's run config: there is one definition of a run."""
+
+
+def training_job(name: str, spec: RunSpec, *, description: str = "") -> dg.JobDefinition:
+    """A job that trains what the spec says, each field of it a default in the launchpad."""
+    defaults = _with_defaults(name, spec)
+
+    @dg.config_mapping
+    def to_ops(config: defaults) -> dg.RunConfig:  # pyright: ignore[reportInvalidTypeForm] - made for this job
+        chosen = RunConfig.model_validate(config.model_dump())
+        return dg.RunConfig(ops={"gate": chosen, "train": chosen})
+
+    @dg.job(
+        name=name,
+        description=description or f"Train {spec.recipe} on the mix {spec.mix}.",
+        config=to_ops,
+        executor_def=dg.in_process_executor,
+        metadata={SPEC_METADATA: dg.MetadataValue.json(spec.model_dump())},
+        tags={"recipe": spec.recipe, "mix": spec.mix},
+    )
+    def job() -> None:
+        train_op(gate_op())
+
+    return job
+
+
+@dg.op(name="gate", required_resource_keys={RESOURCE}, out=dg.Out(dict))
+def gate_op(context: dg.OpExecutionContext, config: RunConfig) -> dict[str, Any]:
+    """Refuse the run, or pin the version of everything that it reads."""
+    factory: Factory = context.resources.factory
+    spec = RunSpec.model_validate(config.model_dump())
+    launch = gate(spec, run_id=context.run.run_id, factory=factory)
+    context.add_output_metadata(
+        {
+            "classification": launch.classification,
+            "versions": _pins(launch),
+            "commit": launch.code.commit or "none: not a checkout",
+        }
+    )
+    context.log.info(f"gate passed: {len(launch.datasets)} dataset versions pinned")
+    return launch.model_dump()
+
+
+@dg.op(name="train", required_resource_keys={RESOURCE}, out=dg.Out(dg.Nothing))
+def train_op(context: dg.OpExecutionContext, config: RunConfig, launch: dict[str, Any]) -> None:
+    """Run what the gate let through on its cluster, to the end."""
+    from factory.control.pipes import FactoryPipesClient
+
+    factory: Factory = context.resources.factory
+    resolved = Launch.model_validate(launch)
+    directory = factory.namespace.open_run(resolved.classification, resolved.run_id)
+    directory.create("spec.json", (resolved.spec.model_dump_json(indent=2) + "\n").encode())
+    FactoryPipesClient(factory.settings).run(
+        context=context, launch=resolved, run_directory=directory
+    )
+    context.add_output_metadata(outcome(resolved, directory))
+
+
+def outcome(launch: Launch, directory: RunDirectory) -> dict[str, Any]:
+    """What the run's page shows, read from the files that the run wrote."""
+    lines = step_lines(directory)
+    checkpoints = sorted((directory.path / "checkpoints").glob("iter_*"))
+    shown: dict[str, Any] = {
+        "run directory": dg.MetadataValue.path(str(directory.path)),
+        "versions": _pins(launch),
+    }
+    if checkpoints:
+        shown["checkpoint"] = dg.MetadataValue.path(str(checkpoints[-1]))
+    if lines:
+        curve = figures.loss_curve([line.step for line in lines], [line.loss for line in lines])
+        shown |= {
+            "loss": dg.MetadataValue.md(curve),
+            "loss at start": lines[0].loss,
+            "loss at end": lines[-1].loss,
+            "steps": lines[-1].step,
+            "tokens": lines[-1].tokens,
+        }
+    return shown
+
+
+def step_lines(directory: RunDirectory) -> list[StepLine]:
+    """The lines of `monitor/steps.jsonl`; one that was cut off by a crash is left out."""
+    file = directory.path / "monitor" / "steps.jsonl"
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    whole = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    return [StepLine.model_validate_json(line) for line in whole]
+
+
+def _with_defaults(name: str, spec: RunSpec) -> type[dg.Config]:
+    fields: dict[str, Any] = {}
+    for field, info in RunConfig.model_fields.items():
+        changed = copy.copy(info)
+        changed.default = getattr(spec, field)
+        changed.default_factory = None
+        fields[field] = (info.annotation, changed)
+    return create_model(f"RunConfig_{name}", __base__=RunConfig, **fields)
+
+
+def _pins(launch: Launch) -> dg.TableMetadataValue:
+    return dg.MetadataValue.table(
+        records=[
+            dg.TableRecord({"asset": key, "version": version})
+            for key, version in sorted(launch.datasets.items())
+        ]
+    )
