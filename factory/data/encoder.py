@@ -1,0 +1,134 @@
+"""Encoder: a canonical sample to the token sequences that a model is trained on.
+
+Text is bytes, so any text can be encoded and nothing is unknown. A document longer than the context
+becomes several sequences; every token after the first is the label of exactly one position.
+Which samples come, and in which order, is the blend of `mix`. How Megatron-Bridge receives the
+batches is `factory.training.loader`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from megatron.energon import TaskEncoder
+
+PAD, BEGIN, END = 256, 257, 258
+"""Token ids after the 256 bytes. `END` is the last one, where Megatron expects end-of-document."""
+
+VOCABULARY_SIZE = 259
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One sequence of `length` positions: what the model reads and what it should say next."""
+
+    tokens: Sequence[int]
+    labels: Sequence[int]
+    trained: int
+    """Leading positions that carry loss; the rest is padding."""
+
+
+def text_of(sample: Mapping[str, Any]) -> str:
+    """The text that a sample is trained as.
+
+    Raises:
+        ValueError: the sample is neither a document nor a question.
+    """
+    if sample.get("kind") == "document":
+        return _document(sample["document"])
+    if sample.get("kind") == "question":
+        return _question(sample["question"])
+    raise ValueError(
+        f"Sample {sample.get('id')!r} is of kind {sample.get('kind')!r}; "
+        "the encoder knows document and question."
+    )
+
+
+def tokens_of(text: str) -> list[int]:
+    """Begin, the UTF-8 bytes, end. A lone surrogate has no UTF-8 form and becomes `?`."""
+    return [BEGIN, *text.encode("utf-8", errors="replace"), END]
+
+
+def pieces(tokens: Sequence[int], length: int) -> Iterator[Piece]:
+    """Cut a token sequence into pieces of `length` positions; only the last one is padded."""
+    for start in range(0, len(tokens) - 1, length):
+        window = list(tokens[start : start + length + 1])
+        trained = len(window) - 1
+        padding = [PAD] * (length - trained)
+        yield Piece(tokens=window[:-1] + padding, labels=window[1:] + padding, trained=trained)
+
+
+def task_encoder(length: int) -> "TaskEncoder[Any, Any, Any, Any]":
+    """Energon's encoder from canonical samples to batches in the form that Bridge reads."""
+    import torch
+    from megatron.energon import Cooker, DefaultTaskEncoder, Sample, basic_sample_keys, stateless
+    from megatron.energon.edataclass import edataclass
+
+    @edataclass
+    class Canonical(Sample):
+        content: dict[str, Any]
+
+    @edataclass
+    class Sequence_(Sample):
+        piece: Piece
+
+    @stateless
+    def cook(raw: dict[str, Any]) -> Canonical:
+        return Canonical(**basic_sample_keys(raw), content=raw["json"])
+
+    class Encoder(DefaultTaskEncoder[Any, Any, Any, Any]):
+        cookers = (Cooker(cook),)
+
+        @stateless
+        def encode_sample(self, sample: Canonical) -> Iterator[Sequence_]:  # pyright: ignore[reportIncompatibleMethodOverride]
+            for piece in pieces(tokens_of(text_of(sample.content)), length):
+                yield Sequence_.derive_from(sample, piece=piece)
+
+        @stateless
+        def batch(self, samples: list[Sequence_]) -> dict[str, Any]:
+            found = [sample.piece for sample in samples]
+            positions = torch.arange(length)
+            trained = torch.tensor([piece.trained for piece in found])
+            return {
+                "tokens": torch.tensor([piece.tokens for piece in found]),
+                "labels": torch.tensor([piece.labels for piece in found]),
+                "loss_mask": (positions[None, :] < trained[:, None]).float(),
+                "position_ids": positions.repeat(len(found), 1),
+                "sources": [_source(sample) for sample in samples],
+            }
+
+        @stateless
+        def encode_batch(self, batch: dict[str, Any]) -> dict[str, Any]:
+            return batch
+
+    return Encoder()
+
+
+def _source(sample: Any) -> str:
+    flavors = cast(Mapping[str, Any], sample.__subflavors__ or {})
+    return str(flavors.get("source", ""))
+
+
+def _document(document: Mapping[str, Any]) -> str:
+    parts = [document.get("title") or ""]
+    for section in document.get("sections") or []:
+        parts += [section.get("heading") or "", section.get("text") or ""]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _question(question: Mapping[str, Any]) -> str:
+    options = question.get("options") or []
+    listed = (
+        options.items()
+        if isinstance(options, Mapping)
+        else zip("ABCDEFGHIJ", options, strict=False)
+    )
+    lines = [
+        f"Question: {question['question']}",
+        *(f"{letter}. {text}" for letter, text in listed),
+        f"Answer: {question['answer']}",
+    ]
+    if question.get("explanation"):
+        lines.append(f"Explanation: {question['explanation']}")
+    return "\n".join(lines)

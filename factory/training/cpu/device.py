@@ -1,0 +1,112 @@
+"""What Bridge and Megatron hard-code to the GPU, sent to the CPU.
+
+About 45 places create tensors with `device="cuda"` or call `.cuda()`. A torch function mode changes
+that argument; the few calls into `torch.cuda` that have no CPU meaning do nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+CPU = torch.device("cpu")
+
+
+class _Stream:
+    """A CUDA stream or event on a machine that runs everything in order."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Callable[..., "_Stream"]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_, **__: self
+
+
+class _ToCpu(TorchFunctionMode):
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        if func is torch.Tensor.cuda:
+            return args[0]
+        if func is torch.Tensor.type and len(args) == 1 and not kwargs:
+            return func(*args).replace("torch.", "torch.cuda.")
+        if _is_cuda(kwargs.get("device")):
+            kwargs["device"] = CPU
+        if func is torch.Tensor.to:
+            args = tuple(CPU if _is_cuda(arg) else arg for arg in args)
+        return func(*args, **kwargs)
+
+
+def _is_cuda(device: object) -> bool:
+    if isinstance(device, torch.device):
+        return device.type == "cuda"
+    return isinstance(device, str) and device.startswith("cuda")
+
+
+def _nothing(*_: object, **__: object) -> None:
+    return None
+
+
+def _zero(*_: object, **__: object) -> int:
+    return 0
+
+
+def _in_order(*_: object, **__: object) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+_TORCH_CUDA: dict[str, Any] = {
+    "current_device": lambda: CPU,
+    "synchronize": _nothing,
+    "empty_cache": _nothing,
+    "set_device": _nothing,
+    "memory_allocated": _zero,
+    "memory_reserved": _zero,
+    "max_memory_allocated": _zero,
+    "max_memory_reserved": _zero,
+    "memory_stats": lambda *_, **__: {},
+    "reset_peak_memory_stats": _nothing,
+    "Stream": _Stream,
+    "Event": _Stream,
+    "stream": _in_order,
+    "current_stream": _Stream,
+    "default_stream": _Stream,
+    "get_rng_state": lambda *_, **__: torch.get_rng_state(),
+    "set_rng_state": _nothing,
+}
+
+
+@contextmanager
+def redirected() -> Iterator[None]:
+    """Within: tensors asked for on the GPU are made on the CPU, and Bridge starts without CUDA."""
+    from megatron.bridge.training import initialize, setup
+    from megatron.core.tensor_parallel import random as rng
+
+    rng.initialize_rng_tracker(inference_rng_tracker=True, force_reset=True)
+    with ExitStack() as stack:
+        for name, value in _TORCH_CUDA.items():
+            stack.enter_context(patch.object(torch.cuda, name, value))
+        for name in ("range_push", "range_pop", "mark"):
+            stack.enter_context(patch.object(torch.cuda.nvtx, name, _nothing))
+        stack.enter_context(
+            patch.object(
+                setup,
+                "initialize_megatron",
+                partial(initialize.initialize_megatron, allow_no_cuda=True),
+            )
+        )
+        # Core's wheel carries the compiled helpers but not the Makefile that Bridge calls.
+        stack.enter_context(patch.object(initialize, "compile_helpers", _nothing))
+        stack.enter_context(_ToCpu())
+        yield
