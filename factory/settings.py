@@ -35,6 +35,8 @@ STEP_EXECUTOR: Mapping[Deployment, StepExecutor] = {
 CHECKOUT = Path(__file__).resolve().parent.parent
 """The directory that holds `factory/` and `definitions/`."""
 
+DEFAULT_ROOT = CHECKOUT / ".factory" / "namespace"
+
 
 class Settings(BaseModel, frozen=True, extra="forbid"):
     """One process's view of where things are."""
@@ -58,7 +60,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         base = CHECKOUT / ".factory"
         return cls(
             deployment=_deployment(env.get("FACTORY_DEPLOYMENT", "laptop")),
-            root=_path(env, "FACTORY_ROOT") or base / "namespace",
+            root=_path(env, "FACTORY_ROOT") or DEFAULT_ROOT,
             state=_path(env, "FACTORY_STATE") or base / "state",
             dagster_home=_path(env, "DAGSTER_HOME") or base / "dagster",
             mirrors=_path(env, "FACTORY_MIRRORS"),
@@ -70,6 +72,15 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     def step_executor(self) -> StepExecutor:
         """Where the steps of a dataset run."""
         return STEP_EXECUTOR[self.deployment]
+
+    def make_default_root(self) -> None:
+        """Create the namespace's root where nobody chose one.
+
+        A root that somebody did choose and that is missing is a mount that is not there: making a
+        directory in its place would hide that.
+        """
+        if self.root == DEFAULT_ROOT:
+            self.root.mkdir(parents=True, exist_ok=True)
 
     def environment(self) -> dict[str, str]:
         """The variables that give a child process the same settings."""

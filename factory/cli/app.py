@@ -6,7 +6,6 @@ Each command is in the file of its noun beside this one.
 
 from collections.abc import Sequence
 
-import click
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -35,17 +34,16 @@ USAGE_ERRORS = (KeyFormatError, SpecError)
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     try:
-        result = app(list(arguments), standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except (click.Abort, KeyboardInterrupt):
+        app(list(arguments))
+    except SystemExit as end:  # Typer has printed what was wrong with the usage
+        return end.code if isinstance(end.code, int) else 1
+    except KeyboardInterrupt:
         _print_error("Interrupted. Nothing that was finished is lost; call the command again.")
         return 130
     except FactoryError as error:
         _print_error(str(error))
         return 2 if isinstance(error, USAGE_ERRORS) else 1
-    return result if isinstance(result, int) else 0
+    return 0
 
 
 def _print_error(message: str) -> None:

@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 def demo() -> None:
     """Materialize the quick-start dataset, train on it, and show both."""
     settings = Settings.from_environment()
-    settings.root.mkdir(parents=True, exist_ok=True)
+    settings.make_default_root()
     with Progress() as progress:
         _materialize(settings, progress)
         run_id = _train(settings, progress)
@@ -93,13 +93,14 @@ def _print_dataset(namespace: Namespace) -> None:
     clean = namespace.current(DATASET / "clean")
     if clean is None:
         raise StepError(f"{DATASET / 'clean'} has no current version after its run.")
-    rejected = clean.manifest.facts.get("rejected") or {}
+    rejected = clean.manifest.facts.get("rejected")
+    reasons = rejected if isinstance(rejected, dict) else {}
     bytes_total = sum(entry.size for entry in clean.manifest.files.values())
     facts = {
         "directory": clean.path,
         "version": clean.id,
         "rows kept": f"{clean.manifest.rows:,} ({size(bytes_total)})",
-        "rows rejected": ", ".join(f"{n:,} {why}" for why, n in rejected.items()) or "none",
+        "rows rejected": ", ".join(f"{count} {why}" for why, count in reasons.items()) or "none",
     }
     console.print()
     console.print(table(f"Dataset {DATASET}", [{"": k, " ": v} for k, v in facts.items()]))

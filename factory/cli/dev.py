@@ -24,7 +24,7 @@ def dev(
 
     settings = Settings.from_environment()
     ensure(settings).dispose()
-    settings.root.mkdir(parents=True, exist_ok=True)
+    settings.make_default_root()
     console.print(f"Dagster at [bold]http://{host}:{port}[/]  (Ctrl-C stops it)")
     arguments = [sys.executable, "-m", "dagster", "dev", "-m", "factory.control.code_location"]
     os.chdir(CHECKOUT)

@@ -28,7 +28,7 @@ def materialize(
         typer.Option(min=1, help="Read only so many rows; such a version never becomes current."),
     ] = None,
     json: JsonFlag = False,
-) -> int:
+) -> None:
     """Materialize datasets through Dagster: what has not changed is reused."""
     from factory.control import launch as control
 
@@ -36,7 +36,7 @@ def materialize(
         result = control.materialize(
             keys, limit=limit, settings=Settings.from_environment(), progress=progress.line
         )
-    return _report(result, json)
+    _report(result, json)
 
 
 def launch(
@@ -46,7 +46,7 @@ def launch(
         typer.Option("--set", metavar="FIELD=VALUE", help="Change a field for this run."),
     ] = None,
     json: JsonFlag = False,
-) -> int:
+) -> None:
     """Launch a training job through Dagster and follow it."""
     from factory.control import launch as control
 
@@ -57,7 +57,7 @@ def launch(
             settings=Settings.from_environment(),
             progress=progress.line,
         )
-    return _report(result, json)
+    _report(result, json)
 
 
 def _assignment(text: str) -> tuple[str, str]:
@@ -67,7 +67,7 @@ def _assignment(text: str) -> tuple[str, str]:
     return field.strip(), value.strip()
 
 
-def _report(result: "LaunchResult", json: bool) -> int:
+def _report(result: "LaunchResult", json: bool) -> None:
     if json:
         print_json(
             {"run_id": result.run_id, "success": result.success, "failures": result.failures}
@@ -78,4 +78,5 @@ def _report(result: "LaunchResult", json: bool) -> int:
         console.print(f"[red]failed[/]  run {result.run_id}")
         for failure in result.failures:
             console.print(f"  {failure}", style="red")
-    return 0 if result.success else 1
+    if not result.success:
+        raise typer.Exit(1)

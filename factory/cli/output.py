@@ -21,7 +21,8 @@ def print_json(facts: Any) -> None:
 def table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     """Rows of the same columns as a Rich table; numbers are right-aligned."""
     result = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for name, value in (rows[0] if rows else {}).items():
+    first: Mapping[str, Any] = rows[0] if rows else {}
+    for name, value in first.items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
         result.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:

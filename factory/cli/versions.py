@@ -47,7 +47,7 @@ def verify(
         str | None, typer.Argument(help="A version; the current one if left out.")
     ] = None,
     json: JsonFlag = False,
-) -> int:
+) -> None:
     """Hash every file again and compare with the manifest. Exit code 1 if anything differs."""
     namespace = open_namespace()
     targets = [resolve(namespace, k, version) for k in _existing(namespace, key)]
@@ -68,7 +68,8 @@ def verify(
             console.print(f"{state}  {target}  {len(files):,} files, {total}")
             for item in found:
                 console.print(f"  {item.path}: {item.problem}", style="red")
-    return 1 if any(damage.values()) else 0
+    if any(damage.values()):
+        raise typer.Exit(1)
 
 
 def versions(key: KeyArgument, json: JsonFlag = False) -> None:
@@ -91,8 +92,8 @@ def rollback(
     json: JsonFlag = False,
 ) -> None:
     """Make an older version current again, and tell Dagster."""
+    from factory.control import freshness
     from factory.control.instance import ensure
-    from factory.control.launch import report_rollback
 
     settings = Settings.from_environment()
     namespace = open_namespace(settings)
@@ -100,7 +101,7 @@ def rollback(
     before = namespace.current(target.key)
     now = namespace.rollback(target.key, target.id)
     with ensure(settings) as instance:
-        report_rollback(instance, target.key, now)
+        freshness.report(instance, now)
     if json:
         print_json({"key": key, "before": before.id if before else None, "current": now.id})
     else:
@@ -109,7 +110,9 @@ def rollback(
 
 def open_namespace(settings: Settings | None = None) -> Namespace:
     """The namespace that the environment names."""
-    return Namespace((settings or Settings.from_environment()).root)
+    chosen = settings or Settings.from_environment()
+    chosen.make_default_root()
+    return Namespace(chosen.root)
 
 
 def resolve(namespace: Namespace, key: Key, version: str | None) -> Version:
