@@ -1,1 +1,1 @@
-"""What exists: datasets, mixes, jobs and clusters. Empty on purpose: workers import it without Dagster."""
+"""What exists: datasets, mixes, jobs, clusters. Empty: workers import it without Dagster."""

@@ -2,15 +2,13 @@
 
 The only module that reads the environment. Everything else takes a `Settings`.
 
-| variable             | meaning                                               | default              |
-|----------------------|-------------------------------------------------------|----------------------|
-| `FACTORY_DEPLOYMENT` | `laptop`, `dev` or `prod`                             | `laptop`             |
-| `FACTORY_ROOT`       | the namespace: a directory that every node mounts     | `.factory/namespace` |
-| `FACTORY_STATE`      | this machine's own files: MLflow, downloads, sessions | `.factory/state`     |
-| `DAGSTER_HOME`       | Dagster's instance                                    | `.factory/dagster`   |
-| `FACTORY_MIRRORS`    | a TOML file that redirects sources to local copies    | none                 |
-| `FACTORY_DROPS`      | where partners' deliveries land, outside the root     | none                 |
-| `FACTORY_IMAGE`      | the image this process runs in, by digest             | none: working tree   |
+- `FACTORY_DEPLOYMENT`: `laptop` (default), `dev` or `prod`.
+- `FACTORY_ROOT`: the namespace, a directory that every node mounts (`.factory/namespace`).
+- `FACTORY_STATE`: this machine's own files: MLflow, downloads, sessions (`.factory/state`).
+- `DAGSTER_HOME`: Dagster's instance (`.factory/dagster`).
+- `FACTORY_MIRRORS`: a TOML file that redirects sources to local copies (none).
+- `FACTORY_DROPS`: where partners' deliveries land, outside the namespace (none).
+- `FACTORY_IMAGE`: the image this process runs in, by digest (none: the working tree).
 """
 
 import os
