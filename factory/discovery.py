@@ -1,19 +1,30 @@
 """Discovery: finds what is declared under `definitions/`.
 
-A file under `definitions/datasets` declares the dataset whose key is the file's path. A name that
-starts with `_` marks a helper module, which declares nothing.
+A file under `definitions/datasets` declares the dataset whose key is the file's path; a file under
+`definitions/mixes` the mix of its name. A name that starts with `_` marks a helper module, which
+declares nothing. Recipes are read, never imported: they need the trainer.
 """
 
+import ast
 import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from pydantic import TypeAdapter
+
 from factory.data.dataset import Dataset
-from factory.errors import DeclarationError, FactoryError
+from factory.data.mix import Mix
+from factory.errors import DeclarationError, FactoryError, SpecError
+from factory.overrides import Field, Value, parse_all
+
+RECIPES = Path(__file__).parent / "training" / "recipes"
+FIELDS = RECIPES / "fields.json"
+"""Written by `python -m factory.training.recipes.fields`."""
 
 
 def definitions_folder() -> Path:
@@ -50,6 +61,74 @@ def datasets(folder: Path | None = None) -> dict[str, Dataset]:
         raise problems[0]
     listed = "\n\n".join(str(problem) for problem in problems)
     raise DeclarationError(f"{len(problems)} declarations cannot be used.\n\n{listed}")
+
+
+def mixes(folder: Path | None = None) -> dict[str, Mix]:
+    """Every declared mix by its file's name.
+
+    Raises:
+        DeclarationError: a file cannot be imported, or declares no mix or several.
+    """
+    found: dict[str, Mix] = {}
+    root = (folder or definitions_folder()) / "mixes"
+    for file in _declaring_files(root):
+        name = file.relative_to(root).with_suffix("").as_posix()
+        declared = {
+            id(value): value
+            for value in vars(_load(file, "mixes", folder)).values()
+            if isinstance(value, Mix)
+        }
+        if len(declared) != 1:
+            raise DeclarationError(
+                f"{_shown(file)} declares {len(declared)} mixes; a file declares the one mix of "
+                f"its name. Write `{file.stem} = Mix(...)` once in it."
+            )
+        found[name] = next(iter(declared.values()))
+    return found
+
+
+def recipe_names() -> list[str]:
+    """Every recipe as `module.function`, found without importing one."""
+    return [
+        f"{file.stem}.{node.name}"
+        for file in sorted(RECIPES.glob("*.py"))
+        if file.stem not in ("__init__", "fields") and not file.stem.startswith("_")
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    ]
+
+
+def recipe_fields(recipe: str) -> Mapping[str, Field]:
+    """The fields of a recipe that a run may override, by path.
+
+    Raises:
+        SpecError: there is no such recipe, or its fields have not been listed.
+    """
+    if recipe not in recipe_names():
+        raise SpecError(f"No recipe {recipe!r}. Known: {', '.join(recipe_names())}.")
+    listed = _listed_fields()
+    if recipe not in listed:
+        raise SpecError(
+            f"The fields of {recipe} are not listed in {FIELDS.name}. "
+            "Run `python -m factory.training.recipes.fields` and commit the file."
+        )
+    return listed[recipe]
+
+
+def check_overrides(recipe: str, overrides: Mapping[str, str]) -> dict[str, Value]:
+    """The overrides of a run as values.
+
+    Raises:
+        SpecError: an unknown recipe or path, or a value that its field cannot have.
+    """
+    return parse_all(recipe, overrides, recipe_fields(recipe))
+
+
+@cache
+def _listed_fields() -> dict[str, dict[str, Field]]:
+    if not FIELDS.is_file():
+        return {}
+    return TypeAdapter(dict[str, dict[str, Field]]).validate_json(FIELDS.read_bytes())
 
 
 def _declaring_files(root: Path) -> Iterator[Path]:

@@ -40,7 +40,7 @@ class Dataset:
     checks: Sequence[Check] = ()
     """Demanded in addition to those that every dataset gets."""
 
-    max_errors: float = 0
+    max_errors: float = 0.01
     """Rows on which `clean` may raise before the step fails: a share below 1, or a count."""
 
     tags: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -53,7 +53,10 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a source. Which of its three contents is set depends on the row pattern."""
+    """One row of a source. Which of its three contents is set depends on the row pattern.
+
+    An XML element is whole while `clean` looks at its row; afterwards it is emptied.
+    """
 
     file: str
     """Path inside the source, with forward slashes."""
@@ -94,6 +97,8 @@ class Row:
     def text(self, name: str) -> str:
         """Text of the first element below this one with that tag, or of the record's field.
 
+        A tag is matched without its XML namespace.
+
         An element or field without a value is an empty string.
 
         Raises:
@@ -105,7 +110,7 @@ class Row:
             if not isinstance(value, str | None):
                 raise TypeError(f"field {name!r} is {type(value).__name__}, not text")
             return value or ""
-        found = self.element.find(f".//{name}")
+        found = self.element.find(f".//{{*}}{name}")
         if found is None:
             raise KeyError(name)
         return "".join(str(part) for part in found.itertext())

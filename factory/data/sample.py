@@ -77,6 +77,16 @@ class Sample:
         """Name of the content's type, and of its column in Parquet."""
         return "document" if isinstance(self.content, Document) else "question"
 
+    @property
+    def characters(self) -> int:
+        """Characters of the content, all text in it added up."""
+        content = self.content
+        if isinstance(content, Document):
+            parts = (len(part.heading) + len(part.text) for part in content.sections)
+            return len(content.title) + sum(parts)
+        texts = (content.question, content.answer, content.explanation or "", *content.options)
+        return sum(map(len, texts))
+
     @staticmethod
     def document(
         *,

@@ -16,6 +16,7 @@ from factory.data.checks import Check
 from factory.data.code_version import code_version
 from factory.data.dataset import Dataset
 from factory.data.free_checks import free_checks
+from factory.data.progress import Say, silent
 from factory.data.sample import canonical
 from factory.data.sources import Derived, Git, Http, LocalFiles, PythonPackage
 from factory.keys import Key
@@ -177,7 +178,7 @@ def run_step(  # noqa: PLR0913  the first three say what, the rest under which c
     settings: Settings,
     provenance: "Provenance",
     limit: int | None = None,
-    progress: Callable[[str], None] = print,
+    progress: Say = silent,
 ) -> StepResult:
     """Make the version of a step from these input versions, or find the one that is there.
 

@@ -1,0 +1,72 @@
+"""Raw: the files of a source as published, taken from where they were fetched.
+
+Kept are the files that the row pattern names, and the licence and readme files at the top, since
+they say what may be done with the rest. What an installer or a repository has besides is left.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from factory.data.progress import Ticker
+from factory.data.reader import matching
+from factory.data.row import Pattern
+from factory.errors import SourceError
+
+ABOUT = re.compile(r"(licen[cs]e|copying|notice|readme)([-_.][^/]*)?", re.IGNORECASE)
+"""File names that say what the files are and what may be done with them."""
+
+
+def wanted(root: Path, rows: str) -> list[str]:
+    """Paths of the files to keep.
+
+    Raises:
+        SourceError: no file fits the row pattern, or a link leads out of the source.
+    """
+    names = list(_files(root))
+    found = matching(names, Pattern.parse(rows))
+    if not found:
+        raise SourceError(
+            f"No file of the source fits the row pattern {rows!r}. It has {len(names):,} files"
+            f"{_sorts(names)}."
+        )
+    about = [name for name in names if "/" not in name and ABOUT.fullmatch(name)]
+    return sorted({*found, *about})
+
+
+def take(root: Path, names: list[str], target: Path, ticker: Ticker) -> None:
+    """Copy files; a link becomes the file that it stands for."""
+    for name in ticker.over(names):
+        copy = target / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / name, copy)
+
+
+def _files(root: Path) -> Iterator[str]:
+    """Every file below a folder; a link to a folder is passed over, since its target is there."""
+    inside = root.resolve()
+    for folder, folders, names in os.walk(root):
+        here = Path(folder)
+        for name in (*folders, *names):
+            path = here / name
+            if path.is_symlink() and not path.resolve().is_relative_to(inside):
+                raise SourceError(
+                    f"{path.relative_to(root)} is a link that leads out of the source, "
+                    f"to {path.readlink()}. Refused: the source would hold files of this machine."
+                )
+        for name in names:
+            path = here / name
+            if path.is_file():
+                yield path.relative_to(root).as_posix()
+
+
+def _sorts(names: list[str]) -> str:
+    """The commonest endings, to see what the pattern should have been."""
+    endings: dict[str, int] = {}
+    for name in names:
+        ending = Path(name).suffix or "no ending"
+        endings[ending] = endings.get(ending, 0) + 1
+    common = sorted(endings.items(), key=lambda item: (-item[1], item[0]))[:5]
+    return ": " + ", ".join(f"{count:,} {ending}" for ending, count in common) if common else ""

@@ -1,0 +1,88 @@
+"""Running a step: find the version that its input gives, or write it.
+
+What fills a version is in `making`; what decides that it is the same one is `steps.input_id`.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from factory.data import content, making
+from factory.data.making import Job
+from factory.data.progress import Say
+from factory.data.sources import LocalFiles
+from factory.data.steps import Step, StepResult, input_id
+from factory.errors import StepError
+from factory.keys import Key
+from factory.namespace import Namespace, Provenance, Staging, Version
+from factory.settings import Settings
+
+type Fill = Callable[[Job, Staging], None]
+
+_FILLS: dict[str, Fill] = {
+    "raw": making.fetched,
+    "clean": making.cleaned,
+    "split": making.divided,
+    "energon": making.prepared,
+}
+
+
+@dataclass
+class Work:
+    """One step, about to be done."""
+
+    step: Step
+    namespace: Namespace
+    inputs: Mapping[Key, Version]
+    settings: Settings
+    provenance: Provenance
+    limit: int | None
+    say: Say
+
+    def do(self) -> StepResult:
+        """Make the version, unless it is there."""
+        self._refuse_missing_inputs()
+        job = Job(self.step, self.inputs, self.settings, self.limit, self.say)
+        source = self.step.dataset.source
+        if self.step.kind == "raw" and isinstance(source, LocalFiles):
+            folder, names = making.delivered(job, source)
+            state = content.files_hash(folder, names)
+            return self._made(job, making.Taken(folder, names, state), state)
+        return self._made(job, _FILLS[self.step.kind])
+
+    def _refuse_missing_inputs(self) -> None:
+        missing = [key.path for key in self.step.inputs if key not in self.inputs]
+        if missing:
+            raise StepError(
+                f"{self.step.key} reads {', '.join(missing)}, which has no current version. "
+                "Materialize it first, and let its checks pass."
+            )
+
+    def _made(self, job: Job, fill: Fill, source_state: str = "") -> StepResult:
+        identity = input_id(self.step, self.inputs, self.limit, source_state)
+        known = self.namespace.find(self.step.key, identity)
+        if known is not None:
+            self.say(f"{known} is there already: nothing that it depends on has changed")
+            return StepResult(known, reused=True)
+        with self._writing(job, identity) as staging:
+            fill(job, staging)
+        return StepResult(staging.version, reused=staging.reused)
+
+    @contextmanager
+    def _writing(self, job: Job, identity: str) -> Generator[Staging]:
+        step = self.step
+        first = step.kind == "raw"
+        with self.namespace.write(
+            step.key,
+            inputs=list(self.inputs.values()),
+            input_id=identity,
+            provenance=self.provenance,
+            source=step.dataset.source.classification if first else None,
+            private_on_purpose=first and step.dataset.private_on_purpose,
+            parameters=dict(step.parameters),
+            code=step.code_version,
+            checks=[check.name for check in step.checks if check.blocking],
+            licenses=job.licenses,  # filled while the rows are read, and read when they all are
+            limit=self.limit if step.kind == "clean" else None,
+        ) as staging:
+            yield staging
