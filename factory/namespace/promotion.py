@@ -4,6 +4,7 @@ A version is published first and becomes current when its blocking checks have p
 check leaves the old one in place. Publishing is in `staging`, results of checks in `checks`.
 """
 
+import errno
 import uuid
 from pathlib import Path
 
@@ -25,8 +26,10 @@ def read_current(place: Place) -> Version | None:
         target = place.link.readlink()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError:
-        return None  # a directory: the key is above others
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            return None  # a directory: the key is above others
+        raise
     if target.parent != Path(place.versions.name) or not is_version_id(target.name):
         raise NamespaceError(
             f"{place.link} points to {target}, which is not one of {place.versions}. "

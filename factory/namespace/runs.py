@@ -111,8 +111,11 @@ class RunDirectory:
                 scratch.unlink(missing_ok=True)
         return self.path / name
 
-    def _open(self, name: str, flags: int, parent: int | None = None) -> int:
+    def _open(self, name: str, flags: int, parent: int | None = None, *, make: bool = False) -> int:
         try:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=parent)
             return os.open(name, flags, 0o666, dir_fd=parent)
         except OSError as error:
             if error.errno in _NOT_OURS:
@@ -134,9 +137,7 @@ class RunDirectory:
         descriptor = self._open(str(self.path), flags)
         try:
             for folder in folders:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(folder, dir_fd=descriptor)
-                inner = self._open(folder, flags, descriptor)
+                inner = self._open(folder, flags, descriptor, make=True)
                 os.close(descriptor)
                 descriptor = inner
             yield descriptor

@@ -127,8 +127,8 @@ class Namespace:
 
     def record_checks(self, version: Version, results: Mapping[str, CheckRecord]) -> None:
         """Keep results of checks beside the version, each replacing the earlier of its name."""
-        with self._recording(version.key) as place:
-            write_checks(place, self.version(version.key, version.id), results)
+        with self._recording(version) as place:
+            write_checks(place, version, results)
 
     def checks(self, version: Version) -> dict[str, CheckRecord]:
         """The newest result of each check of that version."""
@@ -146,7 +146,7 @@ class Namespace:
         Raises:
             ChecksNotPassed: it is limited, or a blocking check has not passed for it.
         """
-        with self._recording(version.key) as place:
+        with self._recording(version) as place:
             make_current(place, self.version(version.key, version.id))
 
     def rollback(self, key: Key, version_id: str) -> Version:
@@ -203,12 +203,13 @@ class Namespace:
             yield Place(self.root, key)
 
     @contextlib.contextmanager
-    def _recording(self, key: Key) -> Generator[Place]:
-        require_root(self.root)
-        place = Place(self.root, key)
+    def _recording(self, version: Version) -> Generator[Place]:
+        self.version(version.key, version.id)  # before a lock makes directories for it
+        place = Place(self.root, version.key)
+        doing = f"recording {version}"
         with (
-            explained(self.root, f"recording {key}"),
-            Lock(place.recording, f"Recording {key}", self.times).hold(),
+            explained(self.root, doing),
+            Lock(place.recording, doing.capitalize(), self.times).hold(),
         ):
             yield place
 
