@@ -94,6 +94,21 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         return {name: str(value) for name, value in values.items() if value is not None}
 
 
+def ray_address() -> str:
+    """The Ray cluster that the driver of a run was given.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    address = os.environ.get("RAY_ADDRESS")
+    if not address:
+        raise SettingsError(
+            "RAY_ADDRESS is not set, so there is no cluster to train on. "
+            "`factory launch JOB` makes one for the run and sets it."
+        )
+    return address
+
+
 def inherited_environment(remove: tuple[str, ...] = ()) -> dict[str, str]:
     """A copy of this process's environment for a child, without the variables named."""
     return {name: value for name, value in os.environ.items() if name not in remove}

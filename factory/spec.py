@@ -40,7 +40,7 @@ class RunSpec(BaseModel, frozen=True, extra="forbid"):
         le=64,
         description="Energon loader processes of each rank; 0 loads in the training process.",
     )
-    seed: int = Field(default=1234, ge=0, le=2**31 - 1, description="Seed of model and data order.")
+    seed: int = Field(default=1234, ge=1, le=2**31 - 1, description="Seed of model and data order.")
     run_limit_hours: float = Field(
         default=24.0, gt=0, description="Longest time the run may be running; queueing not counted."
     )
@@ -52,6 +52,11 @@ class RunSpec(BaseModel, frozen=True, extra="forbid"):
         description="Recipe fields by path with their new value, "
         "for instance `train.train_iters: '200'`.",
     )
+
+    @property
+    def ranks(self) -> int:
+        """Processes that train together: one per GPU, or one per worker where there are none."""
+        return self.workers * max(1, self.gpus_per_worker)
 
 
 class CodeIdentity(BaseModel, frozen=True, extra="forbid"):

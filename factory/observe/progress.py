@@ -1,7 +1,8 @@
 """Progress: one `StepLine` per logging interval, written beside the training thread.
 
 The driver relays the lines to Dagster. Nothing here waits for a disk or a device on the thread that
-trains: it hands tensors to a queue, and a writer thread reads their values.
+trains: it hands tensors to a queue, and a writer thread reads their values. The few points
+that a person waits for are written as `Phase` lines.
 """
 
 import queue
@@ -14,9 +15,12 @@ from typing import Any
 from megatron.bridge.training.callbacks import Callback, CallbackContext
 from megatron.core.num_microbatches_calculator import get_num_microbatches
 
-from factory.reports import StepLine
+from factory.reports import Phase, StepLine
 
 LOSS, TOKENS = "lm loss", "loss tokens"
+"""Keys of Bridge's loss report; the second is put there by `factory.training.forward`."""
+
+STEPS, PHASES = "steps.jsonl", "phases.jsonl"
 
 
 @dataclass(frozen=True)
@@ -30,26 +34,29 @@ class _Step:
 
 
 class Progress(Callback):
-    """Writes `monitor/steps.jsonl`. On every rank but one it does nothing."""
+    """Writes `steps.jsonl` and `phases.jsonl` into a directory, on the one rank that has the loss."""
 
-    def __init__(self, path: Path, *, interval: int, steps: int, tokens_before: int = 0) -> None:
-        self.path = path
+    def __init__(self, directory: Path, *, interval: int, steps: int, started: float) -> None:
+        self.directory = directory
         self.interval = interval
         self.steps = steps
-        self.tokens = tokens_before
-        self._queue: queue.SimpleQueue[_Step | None] = queue.SimpleQueue()
+        self.started = started
+        self.tokens = 0
+        self._queue: queue.SimpleQueue[_Step | Phase | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._failure: BaseException | None = None
+        self._pending: list[_Step] = []
         self._since = time.monotonic()
 
     def on_train_start(self, context: CallbackContext) -> None:
-        """Start the writer on the rank that has the loss."""
+        """The model is built and the data is open: start the writer."""
         from megatron.bridge.utils.common_utils import is_last_rank
 
         self._since = time.monotonic()
         if is_last_rank():
             self._writer = threading.Thread(target=self._write, name="progress", daemon=True)
             self._writer.start()
+        self._say("train", f"from step {context.state.train_state.step}")
 
     def on_train_step_end(self, context: CallbackContext) -> None:
         """Queue the step. Bridge counts it only after this call."""
@@ -58,52 +65,72 @@ class Progress(Callback):
             return
         if self._failure is not None:
             raise self._failure
-        data = context.state.cfg.data_parallel_size * get_num_microbatches()
+        micro_batches = context.state.cfg.data_parallel_size * get_num_microbatches()
         groups: list[dict[str, Any]] = context.optimizer.param_groups if context.optimizer else []
         self._queue.put(
             _Step(
                 number=context.state.train_state.step + 1,
                 loss=report[LOSS].detach().clone(),
-                tokens=report[TOKENS].detach() * data,
+                tokens=report[TOKENS].detach() * micro_batches,
                 grad_norm=context.grad_norm,
                 learning_rate=groups[0]["lr"] if groups else None,
                 ended=time.monotonic(),
             )
         )
 
+    def on_checkpoint_save(self, context: CallbackContext) -> None:
+        """Bridge calls this after a save."""
+        self._say("checkpoint", f"step {context.state.train_state.step}")
+
     def on_train_end(self, context: CallbackContext) -> None:
         """Wait until everything queued is on disk."""
-        if self._writer is not None:
-            self._queue.put(None)
-            self._writer.join()
+        self.close()
         if self._failure is not None:
             raise self._failure
 
+    def close(self) -> None:
+        """Write what is queued and stop, also where training ended early."""
+        if self._writer is not None:
+            self._queue.put(None)
+            self._writer.join()
+            self._writer = None
+
+    def _say(self, name: str, detail: str) -> None:
+        if self._writer is not None:
+            seconds = max(0.0, time.time() - self.started)
+            self._queue.put(Phase(name=name, detail=detail, seconds=seconds))
+
     def _write(self) -> None:
         try:
-            with self.path.open("a", encoding="utf-8") as file:
-                pending: list[_Step] = []
-                while (step := self._queue.get()) is not None:
-                    pending.append(step)
-                    if step.number % self.interval == 0 or step.number == self.steps:
-                        file.write(self._line(pending).model_dump_json() + "\n")
+            with (
+                (self.directory / STEPS).open("a", encoding="utf-8") as steps,
+                (self.directory / PHASES).open("a", encoding="utf-8") as phases,
+            ):
+                while (item := self._queue.get()) is not None:
+                    line = item if isinstance(item, Phase) else self._interval_line(item)
+                    if line is not None:
+                        file = phases if isinstance(line, Phase) else steps
+                        file.write(line.model_dump_json() + "\n")
                         file.flush()
-                        pending = []
         except BaseException as failure:  # noqa: BLE001, raised again on the training thread
             self._failure = failure
 
-    def _line(self, steps: list[_Step]) -> StepLine:
-        tokens = [round(float(step.tokens)) for step in steps]
+    def _interval_line(self, step: _Step) -> StepLine | None:
+        """The interval that ends with this step, if one does."""
+        self._pending.append(step)
+        if step.number % self.interval and step.number != self.steps:
+            return None
+        steps, self._pending = self._pending, []
+        tokens = [round(float(one.tokens)) for one in steps]
         self.tokens += sum(tokens)
-        last = steps[-1]
-        started, self._since = self._since, last.ended
-        weighted = sum(float(s.loss) * n for s, n in zip(steps, tokens, strict=True))
+        started, self._since = self._since, step.ended
+        weighted = sum(float(one.loss) * n for one, n in zip(steps, tokens, strict=True))
         return StepLine(
-            step=last.number,
+            step=step.number,
             of=self.steps,
             loss=weighted / max(1, sum(tokens)),
-            grad_norm=None if last.grad_norm is None else float(last.grad_norm),
-            learning_rate=last.learning_rate,
+            grad_norm=None if step.grad_norm is None else float(step.grad_norm),
+            learning_rate=step.learning_rate,
             tokens=self.tokens,
-            seconds=last.ended - started,
+            seconds=step.ended - started,
         )

@@ -6,10 +6,13 @@ A recipe is written for `h100`, where nothing is changed: the settings are Megat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from factory.errors import SpecError
 from factory.spec import Profile
-from factory.training.overrides import assign
+from factory.training.assign import assign
 
 if TYPE_CHECKING:
     from megatron.bridge.training.config import ConfigContainer
@@ -51,3 +54,30 @@ def apply(config: ConfigContainer, profile: Profile) -> None:
     """Set the profile's fields on a recipe's configuration."""
     for path, value in SETTINGS[profile].items():
         assign(config, path, value)
+
+
+def refuse_overrides(overrides: Mapping[str, str], profile: Profile) -> None:
+    """Refuse to change what the profile sets: the hardware leaves no choice.
+
+    Raises:
+        SpecError: an override names a field of the profile's table.
+    """
+    for path in overrides:
+        if path in SETTINGS[profile]:
+            raise SpecError(
+                f"{path} is set by the {profile} profile (to {SETTINGS[profile][path]}), "
+                "so a run cannot override it. Leave it out, or choose another cluster."
+            )
+
+
+def hardware(profile: Profile) -> AbstractContextManager[None]:
+    """Within: Bridge can be imported and run on the profile's hardware.
+
+    Raises:
+        SpecError: this machine is not of that kind.
+    """
+    if profile == "cpu":
+        from factory.training.cpu import stand_ins
+
+        return stand_ins()
+    return nullcontext()

@@ -9,6 +9,7 @@ believe that Transformer Engine is there; this one is handed out by an `__import
 import builtins
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,6 +65,16 @@ class _Finder(importlib.abc.MetaPathFinder):
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader)
         return spec
+
+
+@contextmanager
+def where_missing() -> Iterator[None]:
+    """Within: as `installed`, on a machine that does not have Transformer Engine itself."""
+    if importlib.util.find_spec("transformer_engine") is not None:
+        yield
+        return
+    with installed():
+        yield
 
 
 @contextmanager

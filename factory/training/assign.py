@@ -1,4 +1,7 @@
-"""Overrides: set one field of a recipe's configuration by its path, parsed by the field's type."""
+"""Assign: set one field of a recipe's configuration by its path.
+
+Which fields a run may set, and with what, is in `factory.overrides`.
+"""
 
 from typing import Any
 
@@ -6,7 +9,7 @@ from factory.errors import SpecError
 
 
 def assign(config: Any, path: str, value: Any) -> None:
-    """Set an existing field.
+    """Set an existing field; a data type is given by its name in torch.
 
     Raises:
         SpecError: there is no such field.
@@ -16,9 +19,9 @@ def assign(config: Any, path: str, value: Any) -> None:
     *parents, name = path.split(".")
     owner = config
     for parent in parents:
-        owner = getattr(owner, parent)
+        owner = getattr(owner, parent, None)
     if not hasattr(owner, name):
-        raise SpecError(f"{type(owner).__name__} has no field {name!r}, so {path!r} sets nothing.")
+        raise SpecError(f"The configuration has no field {path!r}, so nothing can be set there.")
     if isinstance(getattr(owner, name), torch.dtype) and isinstance(value, str):
         value = getattr(torch, value)
     setattr(owner, name, value)

@@ -1,0 +1,1 @@
+"""Mixes: one file each; the file's name is the mix's name."""

@@ -1,0 +1,100 @@
+"""Tracking: one MLflow run for each run of ours, through Megatron-Bridge's own MLflow logger.
+
+SQLite and the artifacts lie per classification in this machine's state directory, outside the
+namespace: SQLite on a network file system corrupts. The id is stored in the run's directory, so
+that a second start of a run continues its MLflow run. Bridge logs into the run that is active.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from factory.namespace import RunDirectory
+from factory.spec import Launch
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+RUN_ID_FILE = "mlflow.id"
+
+
+def tracking_uri(state: Path, launch: Launch) -> str:
+    """Where MLflow keeps runs of that classification."""
+    return f"sqlite:///{_store(state, launch) / 'mlflow.db'}"
+
+
+def logger_settings(state: Path, launch: Launch) -> dict[str, Any]:
+    """Fields of Bridge's `LoggerConfig` that point its MLflow logger there."""
+    return {
+        "mlflow_experiment": launch.spec.recipe,
+        "mlflow_run_name": launch.run_id,
+        "mlflow_tracking_uri": tracking_uri(state, launch),
+        "mlflow_tags": {"run_id": launch.run_id, "mix": launch.spec.mix},
+        "mlflow_log_artifacts": False,  # it would copy every checkpoint
+    }
+
+
+@contextmanager
+def active(state: Path, launch: Launch, run: RunDirectory) -> Iterator[str]:
+    """Within: the run's MLflow run is the active one. Only the last rank logs, so only it calls."""
+    import mlflow
+
+    mlflow.set_tracking_uri(tracking_uri(state, launch))
+    run_id = _stored_id(state, launch, run)
+    mlflow.start_run(run_id=run_id)
+    try:
+        with patch.object(mlflow, "log_params", _log_new_params):
+            yield run_id
+    except BaseException:
+        mlflow.end_run("FAILED")
+        raise
+    mlflow.end_run("FINISHED")
+
+
+def _log_new_params(params: dict[str, Any]) -> None:
+    """MLflow refuses to change a parameter; a second start differs in where it loads from."""
+    import mlflow
+
+    current = mlflow.active_run()
+    if current is None:
+        return
+    client = mlflow.MlflowClient()
+    known = client.get_run(current.info.run_id).data.params
+    for key, value in params.items():
+        if key not in known:
+            client.log_param(current.info.run_id, key, value)
+
+
+def _stored_id(state: Path, launch: Launch, run: RunDirectory) -> str:
+    stored = run.path / RUN_ID_FILE
+    if stored.is_file():
+        return stored.read_text().strip()
+    import mlflow
+
+    client = mlflow.MlflowClient()
+    experiment = _experiment(client, launch.spec.recipe, _store(state, launch) / "artifacts")
+    created = client.create_run(experiment, run_name=launch.run_id)
+    run.create(RUN_ID_FILE, created.info.run_id.encode())
+    return created.info.run_id
+
+
+def _experiment(client: "MlflowClient", name: str, artifacts: Path) -> str:
+    from mlflow.exceptions import MlflowException
+
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        try:
+            return client.create_experiment(name, artifact_location=artifacts.as_uri())
+        except MlflowException:  # another run has just made it
+            found = client.get_experiment_by_name(name)
+            if found is None:
+                raise
+    return found.experiment_id
+
+
+def _store(state: Path, launch: Launch) -> Path:
+    store = state / "mlflow" / launch.classification
+    store.mkdir(parents=True, exist_ok=True)
+    return store

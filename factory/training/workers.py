@@ -1,0 +1,226 @@
+"""Workers: Ray actors that form one torch process group. One process for each rank.
+
+The only module of the training plane that sets environment variables. What a rank does is in
+`train`; who watches the ranks is the driver.
+"""
+
+import os
+import socket
+import time
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from factory.errors import SpecError
+from factory.spec import Launch, RunSpec
+
+if TYPE_CHECKING:
+    from factory.training.train import Job
+
+CPUS_PER_RANK = 0.25
+"""A share for scheduling, not a limit: four ranks fit on a laptop that shows one core."""
+
+CONNECT_SECONDS = 180.0
+PLACE_SECONDS = 180.0
+GRACE_SECONDS = 2.0
+"""After the first failure: time for others to report theirs, so that the origin can be told."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How one rank failed."""
+
+    rank: int
+    at: float
+    """When, as `time.time()`; 0 where the process died without a word."""
+
+    refused: bool
+    """The launch itself is at fault, not the training."""
+
+    summary: str
+    details: str
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A rank that has built its configuration."""
+
+    node: str
+    address: str
+    python: str
+    packages: Mapping[str, str]
+    config_sha256: str | None
+
+
+class Rank:
+    """One training process. Its methods return a `Failure` instead of raising: Ray loses detail."""
+
+    def __init__(self, launch: Launch, rank: int, local_rank: int, ranks_here: int) -> None:
+        self.rank = rank
+        os.environ.update(_environment(launch, rank, local_rank))
+        self.launch = launch
+        self.ranks_here = ranks_here
+        self.config: Any = None
+        self._imported = self._guarded(self._preload)
+
+    def __repr__(self) -> str:
+        return f"rank {self.rank}"  # Ray puts it before every line that this process prints
+
+    def build(self, job: "Job") -> Prepared | Failure:
+        """Build the configuration; rank 0 writes it down."""
+        if isinstance(self._imported, Failure):
+            return self._imported
+        return self._guarded(lambda: self._build(job))
+
+    def train(self, job: "Job", address: str, port: int) -> Failure | None:
+        """Train to the end, with rank 0 at that address."""
+        from factory.training.train import train
+
+        os.environ.update(MASTER_ADDR=address, MASTER_PORT=str(port))
+        return self._guarded(lambda: train(job, self.config, rank=self.rank))
+
+    def free_port(self) -> int:
+        """A port that nobody on this rank's machine listens on just now."""
+        with socket.socket() as probe:
+            probe.bind(("", 0))
+            return probe.getsockname()[1]
+
+    def _preload(self) -> None:
+        from factory.training.train import preload
+
+        warnings.simplefilter("ignore")  # those of third parties, in the log of every run
+        preload(self.launch)
+
+    def _build(self, job: "Job") -> Prepared:
+        import platform
+        from importlib.metadata import version
+
+        import ray
+        import torch
+
+        from factory.training.train import build, write_config
+
+        if self.launch.profile == "cpu":
+            torch.set_num_threads(max(1, (os.cpu_count() or 1) // self.ranks_here))
+        self.config = build(job)
+        digest = write_config(self.config, job.run, self.launch.attempt) if not self.rank else None
+        return Prepared(
+            node=socket.gethostname(),
+            address=ray.util.get_node_ip_address(),
+            python=platform.python_version(),
+            packages={name: version(name) for name in PACKAGES},
+            config_sha256=digest,
+        )
+
+    def _guarded[T](self, work: Any) -> "T | Failure":
+        try:
+            return cast(T, work())
+        except BaseException as error:  # noqa: BLE001, it goes to the driver, which ends the run
+            return Failure(
+                rank=self.rank,
+                at=time.time(),
+                refused=isinstance(error, SpecError),
+                summary=str(error) if isinstance(error, SpecError) else repr(error),
+                details=traceback.format_exc(),
+            )
+
+
+PACKAGES = (
+    "megatron-bridge",
+    "megatron-core",
+    "megatron-energon",
+    "ray",
+    "torch",
+    "transformers",
+)
+"""Whose versions decide numbers."""
+
+
+def connect(address: str) -> None:
+    """Connect this process to the cluster, which may still be starting.
+
+    Raises:
+        ConnectionError: it did not answer in time.
+    """
+    os.environ.update(RAY_DEDUP_LOGS="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
+    import ray
+
+    deadline = time.monotonic() + CONNECT_SECONDS
+    while True:
+        try:
+            ray.init(address=address, log_to_driver=True, configure_logging=False)
+        except Exception as error:
+            ray.shutdown()
+            if time.monotonic() > deadline:
+                raise ConnectionError(
+                    f"The Ray cluster at {address} did not answer within {CONNECT_SECONDS:.0f} s."
+                ) from error
+            time.sleep(0.5)
+        else:
+            return
+
+
+@contextmanager
+def started(launch: Launch) -> Iterator[Sequence[Any]]:
+    """One actor for each rank, importing already; all of them are ended on the way out.
+
+    Raises:
+        TimeoutError: the cluster has no room for them.
+    """
+    import ray
+    from ray.util.placement_group import placement_group, remove_placement_group
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+    spec = launch.spec
+    per_worker = max(1, spec.gpus_per_worker)
+    group = placement_group(_bundles(spec), strategy=_strategy(spec))
+    actors: list[Any] = []
+    try:
+        if not group.wait(PLACE_SECONDS):
+            raise TimeoutError(
+                f"The cluster has no room for {spec.ranks} ranks: asked for {_bundles(spec)}, "
+                f"it has {ray.cluster_resources()}."
+            )
+        for rank in range(spec.ranks):
+            bundle, local_rank = divmod(rank, per_worker)
+            actor = ray.remote(Rank).options(
+                num_cpus=CPUS_PER_RANK,
+                num_gpus=1 if spec.gpus_per_worker else 0,
+                scheduling_strategy=PlacementGroupSchedulingStrategy(
+                    group, placement_group_bundle_index=bundle
+                ),
+            )
+            here = per_worker if spec.gpus_per_worker else spec.ranks
+            actors.append(actor.remote(launch, rank, local_rank, here))
+        yield actors
+    finally:
+        for actor in actors:
+            ray.kill(actor)
+        remove_placement_group(group)
+
+
+def _bundles(spec: RunSpec) -> list[dict[str, float]]:
+    """What each worker needs. A worker with GPUs is one bundle, so it lies on one node."""
+    gpus = spec.gpus_per_worker
+    one = {"CPU": CPUS_PER_RANK * max(1, gpus), **({"GPU": float(gpus)} if gpus else {})}
+    return [one] * spec.workers
+
+
+def _strategy(spec: RunSpec) -> str:
+    """GPU workers are nodes, so each gets its own; ranks on CPUs are quickest side by side."""
+    return "STRICT_SPREAD" if spec.gpus_per_worker else "PACK"
+
+
+def _environment(launch: Launch, rank: int, local_rank: int) -> dict[str, str]:
+    common = {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(launch.spec.ranks),
+        "LOCAL_RANK": str(local_rank),
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    # torch.compile costs half a minute where there is nothing to gain from it.
+    return common | ({"TORCHDYNAMO_DISABLE": "1"} if launch.profile == "cpu" else {})
