@@ -46,3 +46,12 @@ class RunRecord(BaseModel, frozen=True, extra="forbid"):
     config_sha256: str | None = Field(
         default=None, description="Of config.yaml, the full ConfigContainer, once it was built."
     )
+
+
+MESSAGES_DIRECTORY_PARAM = "directory"
+"""The Pipes parameter that names the directory of the message chunks."""
+
+
+def chunk_name(number: int) -> str:
+    """The file of Pipes messages with that number, counted from 1: `000001.jsonl`."""
+    return f"{number:06d}.jsonl"

@@ -143,4 +143,3 @@ class ChunkChannel(PipesMessageWriterChannel):
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-

@@ -1,0 +1,65 @@
+"""The process that holds one local Ray cluster: `python -m factory.control.head`, started by `local`.
+
+Ray's own node object is used, not `ray start`: the command also starts a Ray Client server (on a
+fixed port, and it cannot be told not to) and loads Ray Serve, and takes twice as long.
+
+The Ray processes are tied to this one by the kernel and die with it. When the owner of the session
+dies, this process ends the session; a sweep does so where both were killed.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+READY = "ready"
+"""File in the session's directory that shows that drivers can connect."""
+
+
+def main() -> None:
+    """Start the cluster that the argument describes and hold it while the owner lives."""
+    owner = os.getppid()
+    request: dict[str, Any] = json.loads(sys.argv[1])
+    directory = Path(request["directory"])
+    _start(request, directory)
+    (directory / READY).touch()
+    while os.getppid() == owner:
+        time.sleep(1)
+    _end_session(Path(request["state"]), request["session"])
+
+
+def _start(request: dict[str, Any], directory: Path) -> None:
+    from ray._private.node import Node
+    from ray._private.parameter import RayParams
+
+    parameters = RayParams(
+        node_ip_address=request["address"],
+        gcs_server_port=request["port"],
+        temp_dir=str(directory / "ray"),
+        num_cpus=request["num_cpus"],
+        num_gpus=request["num_gpus"],
+        object_store_memory=request["object_store_bytes"],
+        include_dashboard=False,
+        dashboard_host=request["address"],
+        no_monitor=True,  # the autoscaler: there is one node
+        node_manager_port=0,
+        min_worker_port=0,
+        max_worker_port=0,
+        dashboard_agent_listen_port=0,
+    )
+    Node(parameters, head=True, shutdown_at_exit=True, spawn_reaper=True)
+
+
+def _end_session(state: Path, session_id: str) -> None:
+    from factory.control.sessions import Sessions
+
+    sessions = Sessions(state)
+    for session in sessions.all():
+        if session.id == session_id:
+            sessions.close(session)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Reads a run's Pipes messages from its chunk files, each once, in order, across restarts.
+
+`training.messages` writes the chunks. The reader has no thread: the client calls `pump`. What was
+handled is remembered in a cursor file beside the chunks, so a reader that starts again passes over
+what its predecessor showed; results, which Dagster takes only when the step ends, are collected
+again. A chunk that cannot be read is shown as an error and never passed over in silence.
+"""
+
+import json
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import dagster as dg
+from dagster_pipes import PIPES_PROTOCOL_VERSION_FIELD, PipesException, PipesMessage, PipesParams
+from pydantic import TypeAdapter, ValidationError
+
+from factory.namespace import RunDirectory
+from factory.reports import MESSAGES_DIRECTORY_PARAM, Phase, StepLine, chunk_name
+
+CURSOR = "cursor"
+LOOK_AGAIN_SECONDS = 5.0
+"""A network file system may remember that a file was not there; listing its directory corrects it,
+and shows whether a later chunk has come without this one."""
+
+STEP_LINE_SECONDS = 1.0
+"""Steps shown on the run's page are at least so far apart; every step is in the run's files."""
+
+_SHOWN_ONCE = frozenset({"log", "log_external_stream"})
+_report: TypeAdapter[StepLine | Phase] = TypeAdapter(StepLine | Phase)
+
+
+def messages_name(attempt: int) -> str:
+    """Where the messages of an attempt go, inside the run's directory.
+
+    Later attempts have their own, so that a driver of an earlier one that still lives is not heard.
+    """
+    return "messages" if attempt == 1 else f"messages/attempt-{attempt}"
+
+
+class NamespaceMessageReader(dg.PipesMessageReader):
+    """The messages of one attempt of a run."""
+
+    def __init__(self, run_directory: RunDirectory, attempt: int = 1) -> None:
+        self._run_directory = run_directory
+        self._name = messages_name(attempt)
+        self._directory = run_directory.directory(self._name)
+        self._shown_up_to = _cursor(self._directory / CURSOR)
+        self._next = 1
+        self._looked_at = time.monotonic()
+        self._step_shown_at = float("-inf")
+        self._handler: dg.PipesMessageHandler | None = None
+        self.opened = False
+        """Whether a driver has opened."""
+        self.closed = False
+        """Whether the driver that opened last has also closed."""
+        self.exception: PipesException | None = None
+        """What it closed with."""
+        self.unreadable: list[str] = []
+        """One sentence for each message that could not be read."""
+
+    @property
+    def expected_writer_count(self) -> int:
+        """One driver. Dagster's own property of that name warns that it is a preview."""
+        return 1
+
+    @contextmanager
+    def read_messages(self, handler: dg.PipesMessageHandler) -> Generator[PipesParams]:
+        """Tell the driver where to write. Nothing is read until `pump` is called."""
+        self._handler = handler
+        yield {MESSAGES_DIRECTORY_PARAM: str(self._directory)}
+
+    def no_messages_debug_text(self) -> str:
+        """For Dagster's warning when nothing came."""
+        return f"Messages were expected in {self._directory}."
+
+    def pump(self) -> None:
+        """Handle every chunk that is there."""
+        while (data := self._chunk()) is not None:
+            for line in data.splitlines():
+                self._handle_line(line)
+            if self._next > self._shown_up_to:
+                self._run_directory.append(f"{self._name}/{CURSOR}", str(self._next))
+            self._next += 1
+
+    def finish(self, patience_seconds: float) -> None:
+        """Handle what is left; wait for the closing message, which a file server may show late."""
+        deadline = time.monotonic() + patience_seconds
+        while True:
+            self._looked_at = float("-inf")
+            self.pump()
+            if self.closed or time.monotonic() >= deadline:
+                break
+            time.sleep(0.1)
+        if later := self._later_chunks():
+            self._unreadable(
+                f"{chunk_name(self._next)} is missing, but {', '.join(later[:3])} came after it"
+            )
+
+    def _chunk(self) -> bytes | None:
+        path = self._directory / chunk_name(self._next)
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            now = time.monotonic()
+            if now - self._looked_at < LOOK_AGAIN_SECONDS:
+                return None
+            self._looked_at = now
+            return path.read_bytes() if path.name in _names(self._directory) else None
+
+    def _later_chunks(self) -> list[str]:
+        return sorted(name for name in _names(self._directory) if name > chunk_name(self._next))
+
+    def _handle_line(self, line: bytes) -> None:
+        handler = self._handler
+        if handler is None:
+            raise RuntimeError("pump was called before the Pipes session was opened")
+        try:
+            message = _message(line)
+            again = self._next <= self._shown_up_to
+            self._note(message, again=again)
+            if not (again and message["method"] in _SHOWN_ONCE):
+                handler.handle_message(message)
+        except Exception as error:
+            self._unreadable(f"{type(error).__name__}: {error}")
+
+    def _note(self, message: PipesMessage, *, again: bool) -> None:
+        params: dict[str, Any] = dict(message["params"] or {})
+        match message["method"]:
+            case "opened":
+                self.opened, self.closed, self.exception = True, False, None
+            case "closed":
+                self.closed, self.exception = True, params.get("exception")
+                if again or self._run_directory.classification == "private":
+                    params.pop("exception", None)
+                    message["params"] = params
+            case "report_custom_message" if not again:
+                self._show(params.get("payload"))
+            case _:
+                pass
+
+    def _show(self, payload: object) -> None:
+        try:
+            report = _report.validate_python(payload)
+        except ValidationError:
+            return  # not one of ours: Dagster keeps it with the step's custom messages
+        if isinstance(report, StepLine):
+            now = time.monotonic()
+            if now - self._step_shown_at < STEP_LINE_SECONDS and report.step < report.of:
+                return
+            self._step_shown_at = now
+        self._log().info(readable(report))
+
+    def _unreadable(self, problem: str) -> None:
+        sentence = f"{self._directory / chunk_name(self._next)}: {problem}"
+        self.unreadable.append(sentence)
+        self._log().error(f"A message of the run cannot be read. {sentence}")
+
+    def _log(self) -> dg.DagsterLogManager:
+        return cast("Any", self._handler)._context.log
+
+
+def readable(report: StepLine | Phase) -> str:
+    """A report as a line for the run's page."""
+    if isinstance(report, Phase):
+        detail = f": {report.detail}" if report.detail else ""
+        return f"{report.name}{detail} ({report.seconds:.1f} s)"
+    parts = [f"step {report.step}/{report.of}", f"loss {report.loss:.4f}"]
+    if report.grad_norm is not None:
+        parts.append(f"grad norm {report.grad_norm:.3f}")
+    if report.learning_rate is not None:
+        parts.append(f"learning rate {report.learning_rate:.3g}")
+    return ", ".join([*parts, f"{report.tokens:,} tokens", f"{report.seconds:.2f} s"])
+
+
+def _message(line: bytes) -> PipesMessage:
+    message = json.loads(line)
+    if not isinstance(message, dict) or PIPES_PROTOCOL_VERSION_FIELD not in message:
+        raise ValueError(f"not a Pipes message: {line[:200]!r}")
+    return cast("PipesMessage", message)
+
+
+def _names(directory: Path) -> Iterator[str]:
+    return (path.name for path in directory.glob("[0-9]*.jsonl"))
+
+
+def _cursor(file: Path) -> int:
+    """The last chunk on record. A line that a crash cut off does not count."""
+    try:
+        text = file.read_text(encoding="ascii")
+    except FileNotFoundError:
+        return 0
+    return max(
+        (int(line) for line in text.splitlines(keepends=True) if line.endswith("\n")), default=0
+    )

@@ -1,0 +1,232 @@
+"""The Pipes client: gives a launch to a backend, follows it to its end, and always tears down.
+
+The same client follows every kind of cluster; what differs is behind `backend`. Messages are read
+by `messages`, output by `logs`, and `verdict` says what the end means.
+
+What a person sees: phases and steps are lines of the run's event log; the driver's own output is
+the step's "stdout", where a million lines cost nothing, while each line of the event log is a row
+in Dagster's database. Of a private run the output is not shown at all, because Dagster's storage is
+readable by people who may not read private data: the event log says where it is.
+"""
+
+import sys
+import threading
+import time
+
+import dagster as dg
+from dagster import DagsterExecutionInterruptedError
+
+from factory.control.backend import Backend, RunCluster, State
+from factory.control.logs import Line, LineReader
+from factory.control.messages import NamespaceMessageReader
+from factory.control.verdict import judge
+from factory.errors import RunFailed
+from factory.namespace import RunDirectory
+from factory.settings import Settings
+from factory.spec import Launch, RunSpec
+
+CANCEL_POLL_SECONDS = 2.0
+GRACE_SECONDS = 30.0
+"""What a driver gets to end by itself: to close its messages and leave its process group."""
+
+LATE_MESSAGE_SECONDS = 10.0
+_CANCELLED = frozenset({dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED})
+
+
+class FactoryPipesClient(dg.PipesClient):
+    """Runs launches on one backend; the local one if none is given."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        backend: Backend | None = None,
+        *,
+        grace_seconds: float = GRACE_SECONDS,
+        poll_seconds: float = 0.2,
+    ) -> None:
+        self._backend = backend or _local(settings)
+        self._grace_seconds = grace_seconds
+        self._poll_seconds = poll_seconds
+
+    def run(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        *,
+        context: dg.OpExecutionContext | dg.AssetExecutionContext,
+        launch: Launch,
+        run_directory: RunDirectory,
+    ) -> dg.PipesClientCompletedInvocation:
+        """Run a launch to its end.
+
+        Raises:
+            RunFailed: it did not succeed; the message is for the run's page.
+            DagsterExecutionInterruptedError: it was cancelled.
+        """
+        reader = NamespaceMessageReader(run_directory, launch.attempt)
+        cluster = self._backend.start(launch, run_directory)
+        try:
+            with dg.open_pipes_session(
+                context=context,
+                context_injector=dg.PipesEnvContextInjector(),
+                message_reader=reader,
+                extras={"launch": launch.model_dump(mode="json")},
+            ) as session:
+                following = _Following(context, launch, run_directory, cluster, reader)
+                try:
+                    cluster.submit(session.get_bootstrap_env_vars())
+                    state = following.to_the_end(self._poll_seconds)
+                finally:
+                    _stop(cluster, self._grace_seconds)
+                    following.last_words()
+                following.judge(state)
+        finally:
+            _stop(cluster, 0.0)
+        return dg.PipesClientCompletedInvocation(session, metadata=dict(cluster.facts()))
+
+
+class _Following:
+    """One run as it is followed: what was shown, and which clock runs."""
+
+    def __init__(
+        self,
+        context: dg.OpExecutionContext | dg.AssetExecutionContext,
+        launch: Launch,
+        run_directory: RunDirectory,
+        cluster: RunCluster,
+        reader: NamespaceMessageReader,
+    ) -> None:
+        self._context = context
+        self._launch = launch
+        self._log = run_directory.path / "logs" / "driver.log"
+        self._cluster = cluster
+        self._reader = reader
+        self._lines = LineReader(cluster.read_log())
+        self._clocks = _Clocks(launch.spec)
+        self._cancel_looked_at = time.monotonic()
+        self._said = ""
+
+    def to_the_end(self, poll_seconds: float) -> State:
+        """Show what the run says until it has ended.
+
+        Raises:
+            RunFailed: a limit of its spec has passed.
+            DagsterExecutionInterruptedError: it was cancelled.
+        """
+        if self._launch.classification == "private":
+            self._context.log.info(f"private run: its output is only in {self._log}")
+        while True:
+            state = self._cluster.poll()
+            self._say(state)
+            busy = self._show(self._lines.read())
+            self._reader.pump()
+            if state.ended:
+                return state
+            self._clocks.check(state)
+            self._check_cancelled()
+            if not busy:
+                time.sleep(poll_seconds)
+
+    def last_words(self) -> None:
+        """Show what the run wrote up to its end."""
+        for lines in self._lines.finish():
+            self._show(lines)
+        self._reader.finish(LATE_MESSAGE_SECONDS if self._reader.opened else 0.0)
+
+    def judge(self, state: State) -> None:
+        """Return if the run succeeded, raise `RunFailed` if not."""
+        judge(
+            state,
+            closed=self._reader.closed,
+            exception=self._reader.exception,
+            tail=self._lines.tail,
+            log=self._log,
+            classification=self._launch.classification,
+        )
+
+    def _say(self, state: State) -> None:
+        if state.reason and state.reason != self._said and not state.ended:
+            self._said = state.reason
+            self._context.log.info(state.reason)
+
+    def _show(self, lines: list[Line]) -> bool:
+        if lines and self._launch.classification == "public":
+            sys.stdout.write(
+                "".join(f"{line.text}\n" if line.ends else line.text for line in lines)
+            )
+            sys.stdout.flush()
+        return bool(lines)
+
+    def _check_cancelled(self) -> None:
+        """A run that was not started by a launcher gets no signal when it is cancelled."""
+        if time.monotonic() - self._cancel_looked_at < CANCEL_POLL_SECONDS:
+            return
+        self._cancel_looked_at = time.monotonic()
+        run = self._context.instance.get_run_by_id(self._context.run_id)
+        if run is not None and run.status in _CANCELLED:
+            self._context.log.info("cancelled: stopping the run")
+            raise DagsterExecutionInterruptedError
+
+
+class _Clocks:
+    """Time waiting and time running, each against its own limit."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        self._spec = spec
+        self._began = time.monotonic()
+        self._running_since: float | None = None
+
+    def check(self, state: State) -> None:
+        """Raise `RunFailed` once a limit has passed."""
+        now = time.monotonic()
+        if state.waits:
+            hours = (now - self._began) / 3600
+            if hours > self._spec.queue_limit_hours:
+                raise RunFailed(
+                    f"The run waited longer than queue_limit_hours = "
+                    f"{self._spec.queue_limit_hours:g} for its cluster ({state.reason}). "
+                    "It was stopped; raise the limit or choose another cluster."
+                )
+            return
+        if self._running_since is None:
+            self._running_since = now
+        if (now - self._running_since) / 3600 > self._spec.run_limit_hours:
+            raise RunFailed(
+                f"The run took longer than run_limit_hours = {self._spec.run_limit_hours:g} and was "
+                "stopped. Its checkpoints are kept; raise the limit to let it go on for longer."
+            )
+
+
+def _stop(cluster: RunCluster, grace_seconds: float) -> None:
+    """Stop in a thread, where an interrupt cannot cut it short. A second one ends the grace."""
+    threads: list[threading.Thread] = []
+    failures: list[Exception] = []
+    interrupt: BaseException | None = None
+
+    def stop(seconds: float) -> None:
+        try:
+            cluster.stop(seconds)
+        except Exception as error:  # noqa: BLE001  raised in the caller's thread
+            failures.append(error)
+
+    def begin(seconds: float) -> None:
+        thread = threading.Thread(target=stop, args=(seconds,))
+        threads.append(thread)
+        thread.start()
+
+    begin(grace_seconds)
+    while any(thread.is_alive() for thread in threads):
+        try:
+            for thread in list(threads):
+                thread.join(0.1)
+        except (KeyboardInterrupt, DagsterExecutionInterruptedError) as error:
+            interrupt = error
+            begin(0.0)
+    if failures:
+        raise failures[0]
+    if interrupt is not None:
+        raise interrupt
+
+
+def _local(settings: Settings) -> Backend:
+    from factory.control.local import LocalBackend
+
+    return LocalBackend(settings)
