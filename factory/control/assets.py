@@ -4,7 +4,8 @@ What an asset does when it runs is in `materialize`, what its page shows in `met
 steps a dataset has is decided in `factory.data.steps`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -54,12 +55,12 @@ def _asset(step: Step) -> dg.AssetsDefinition:
 
         def compute_limited(
             context: dg.AssetExecutionContext, config: CleanConfig
-        ) -> dg.MaterializeResult:
+        ) -> dg.MaterializeResult[Any]:
             return materialize.materialize(context, step, config.limit)
 
         return decorate(compute_limited)
 
-    def compute(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+    def compute(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         return materialize.materialize(context, step, None)
 
     return decorate(compute)
@@ -78,8 +79,8 @@ def _checks(step: Step) -> dg.AssetChecksDefinition:
         ],
         required_resource_keys={RESOURCE},
     )
-    def check(context: dg.AssetCheckExecutionContext) -> Iterable[dg.AssetCheckResult]:
-        return materialize.check(context, step)
+    def check(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        yield from materialize.check(context, step)
 
     return check
 

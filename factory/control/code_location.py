@@ -29,12 +29,12 @@ def load(checkout: Path) -> dg.Definitions:
     """
     try:
         loaded = dg.load_from_defs_folder(path_within_project=checkout)
-    except FactoryError:
-        raise
     except Exception as error:
-        raise _readable(error) from error
-    validate(loaded)
-    return loaded
+        readable = _readable(error)
+    else:
+        validate(loaded)
+        return loaded
+    raise readable  # outside of `except`: Dagster's tree of a thousand files is not worth reading
 
 
 def validate(definitions: dg.Definitions) -> None:
@@ -81,25 +81,41 @@ def _name(key: dg.AssetKey) -> str:
     return "/".join(key.path)
 
 
-def _readable(error: BaseException) -> FactoryError:
-    """The error under Dagster's: its tree of all components hides the one line that matters."""
+def _readable(error: BaseException) -> BaseException:
+    """The error under Dagster's, with the place in `definitions/` that it comes from."""
     cause = error
     while cause.__cause__ is not None and not isinstance(cause, FactoryError):
         cause = cause.__cause__
     if isinstance(cause, FactoryError):
         return cause
-    frames = traceback.extract_tb(cause.__traceback__)
-    own = [f for f in frames if "/definitions/" in f.filename and "site-packages" not in f.filename]
-    if isinstance(cause, SyntaxError) and cause.filename:
-        place = f"{_relative(cause.filename)}, line {cause.lineno}"
-    elif own:
-        place = f"{_relative(own[-1].filename)}, line {own[-1].lineno}: {own[-1].line}"
-    else:
-        place = "definitions/"
+    places = _places(cause)
+    if not places:
+        return error
     what = "".join(traceback.format_exception_only(cause)).strip()
-    return DeclarationError(f"{place}\ncannot be imported: {what}")
+    called = "".join(f"\n  called at {place}" for place in reversed(places[:-1]))
+    return DeclarationError(f"{places[-1]}\n{what}{called}")
+
+
+def _places(error: BaseException) -> list[str]:
+    """Lines of `definitions/`, and of the factory that they called, outermost first."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return [f"{_relative(error.filename)}, line {error.lineno}"]
+    frames = traceback.extract_tb(error.__traceback__)
+    start = next((i for i, f in enumerate(frames) if "/definitions/" in f.filename), len(frames))
+    return [
+        f"{_relative(frame.filename)}, line {frame.lineno}: {frame.line}"
+        for frame in frames[start:]
+        if not _is_foreign(frame.filename)
+    ]
+
+
+def _is_foreign(filename: str) -> bool:
+    return "site-packages" in filename or not filename.endswith(".py")
 
 
 def _relative(filename: str) -> str:
-    _, _, tail = filename.rpartition("/definitions/")
-    return f"definitions/{tail}"
+    for package in ("definitions", "factory"):
+        head, found, tail = filename.rpartition(f"/{package}/")
+        if head and found:
+            return f"{package}/{tail}"
+    return filename

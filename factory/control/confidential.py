@@ -9,7 +9,7 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import IO
 
@@ -44,7 +44,7 @@ def in_confidence[T](
 
 
 @contextlib.contextmanager
-def _output_to(log: Path) -> Iterator[IO[str]]:
+def _output_to(log: Path) -> Generator[IO[str]]:
     """Send everything written to standard output and error, by subprocesses too, to a file."""
     with log.open("a", encoding="utf-8", buffering=1) as file, contextlib.ExitStack() as stack:
         sys.stdout.flush()

@@ -15,7 +15,7 @@ from dagster._core.execution.api import execute_run
 from dagster._core.execution.run_cancellation_thread import start_run_cancellation_thread
 from dagster._core.remote_origin import RemoteJobOrigin, RemoteRepositoryOrigin
 from dagster._core.workspace.load_target import get_origins_from_toml
-from dagster._utils.error import SerializableErrorInfo
+from dagster_shared.error import SerializableErrorInfo
 
 from factory.control.launch import LaunchResult
 from factory.errors import SpecError

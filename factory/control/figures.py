@@ -20,7 +20,7 @@ LOG_FROM_RATIO = 30.0
 
 
 def histogram(lengths: Sequence[int], *, unit: str) -> str:
-    """How long samples are, as markdown. Logarithmic where lengths span more than a decade or so."""
+    """How long samples are, as markdown; on a logarithmic axis where lengths differ much."""
     positive = [max(1, length) for length in lengths]
     low, high = min(positive), max(positive)
     logarithmic = high / low >= LOG_FROM_RATIO
@@ -43,7 +43,7 @@ def histogram(lengths: Sequence[int], *, unit: str) -> str:
     )
     axes.set_xlabel(unit, color=INK, fontsize=9)
     axes.set_ylabel("samples", color=INK, fontsize=9)
-    axes.xaxis.set_major_formatter(_thousands())
+    axes.xaxis.set_major_formatter(_thousands)
     return _markdown(figure, f"Histogram of {len(positive):,} samples, {low:,} to {high:,} {unit}")
 
 
@@ -91,10 +91,8 @@ def _canvas() -> "tuple[Figure, Axes]":
     return figure, axes
 
 
-def _thousands() -> object:
-    from matplotlib.ticker import FuncFormatter
-
-    return FuncFormatter(lambda value, _: f"{value:,.0f}")
+def _thousands(value: float, _position: float) -> str:
+    return f"{value:,.0f}"
 
 
 def _markdown(figure: "Figure", text: str) -> str:

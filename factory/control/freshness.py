@@ -11,18 +11,21 @@ import dagster as dg
 from factory.control.lineage import asset_key, event_tags
 from factory.control.metadata import plain_metadata
 from factory.data.dataset import Dataset
+from factory.data.sources import LocalFiles
 from factory.data.steps import Step, input_id, steps
-from factory.keys import Key
+from factory.keys import Key, parse
 from factory.namespace import Namespace, Version
 from factory.settings import Settings
 
 
-def stale(datasets: Iterable[Dataset], namespace: Namespace) -> list[Key]:
+def stale(datasets: Iterable[Dataset], settings: Settings) -> list[Key]:
     """The assets that would be made or checked anew, upstream first."""
+    namespace = Namespace(settings.root)
     found: dict[Key, None] = {}
     for dataset in datasets:
         for step in steps(dataset):
-            if any(key in found for key in step.inputs) or not _is_fresh(step, namespace):
+            upstream = any(key in found for key in step.inputs)
+            if upstream or not _is_fresh(step, namespace, settings):
                 found[step.key] = None
     return list(found)
 
@@ -35,7 +38,7 @@ def stale_steps(key: Key, settings: Settings) -> list[Key]:
     """
     from factory.control.selection import dataset_of
 
-    return stale([dataset_of(key)], Namespace(settings.root))
+    return stale([dataset_of(key)], settings)
 
 
 def report(instance: dg.DagsterInstance, version: Version) -> None:
@@ -44,8 +47,6 @@ def report(instance: dg.DagsterInstance, version: Version) -> None:
     The event has the data version, the code and the inputs of that version, so staleness in the UI
     is judged by them.
     """
-    from factory.keys import parse
-
     instance.report_runless_asset_event(
         dg.AssetMaterialization(
             asset_key=asset_key(parse(version.manifest.key)),
@@ -56,7 +57,7 @@ def report(instance: dg.DagsterInstance, version: Version) -> None:
     )
 
 
-def _is_fresh(step: Step, namespace: Namespace) -> bool:
+def _is_fresh(step: Step, namespace: Namespace, settings: Settings) -> bool:
     current = namespace.current(step.key)
     if current is None or namespace.not_passed(current) or _unrun(step, current, namespace):
         return False
@@ -64,7 +65,20 @@ def _is_fresh(step: Step, namespace: Namespace) -> bool:
     read = {key: version for key, version in inputs.items() if version is not None}
     if len(read) < len(inputs):
         return False
-    return current.manifest.input_id == input_id(step, read, None) and current.is_complete()
+    expected = input_id(step, read, None, _source_state(step, settings))
+    return current.manifest.input_id == expected and current.is_complete()
+
+
+def _source_state(step: Step, settings: Settings) -> str:
+    """What is in a partner's drop folder now: nothing pins it beforehand, so it is read."""
+    source = step.dataset.source
+    if step.kind != "raw" or not isinstance(source, LocalFiles):
+        return ""
+    from factory.data import content
+    from factory.data.making import Job, delivered
+
+    job = Job(step, {}, settings, None, lambda _: None)
+    return content.files_hash(*delivered(job, source))
 
 
 def _unrun(step: Step, version: Version, namespace: Namespace) -> bool:

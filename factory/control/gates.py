@@ -7,6 +7,7 @@ spec are checked in `specs`, checks on data are in `factory.data`.
 
 from collections.abc import Iterator
 
+from factory import discovery
 from factory.control.clusters import cluster
 from factory.control.code_identity import code_identity
 from factory.control.resources import Factory
@@ -14,7 +15,6 @@ from factory.control.specs import check
 from factory.data.dataset import Dataset
 from factory.data.mix import Mix, required_samples
 from factory.data.steps import Step, steps
-from factory.discovery import datasets, mixes
 from factory.errors import FactoryError, GateRefused
 from factory.keys import Classification, PrivateKey, parse
 from factory.namespace import Namespace, Version
@@ -34,8 +34,8 @@ def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
         GateRefused: a dataset version does not hold what the run needs; all problems are listed.
     """
     check(spec)
-    mix = mixes()[spec.mix]
-    problems: list[str] = []
+    mix = discovery.mixes()[spec.mix]
+    problems = _unreadable(mix)
     pins: dict[str, str] = {}
     for step in _read_steps(mix):
         version = factory.namespace.current(step.key)
@@ -56,6 +56,14 @@ def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
         image=factory.settings.image,
         code=code_identity(),
     )
+
+
+def _unreadable(mix: Mix) -> list[str]:
+    return [
+        f"{dataset.key} declares no split {SPLITS[0]!r}, which a run reads."
+        for dataset in mix.datasets
+        if SPLITS[0] not in dataset.split
+    ]
 
 
 def _read_steps(mix: Mix) -> Iterator[Step]:
@@ -90,7 +98,7 @@ def _problems(step: Step, version: Version, namespace: Namespace, required: int)
 def _unproven(
     version: Version, namespace: Namespace, declared: dict[str, frozenset[str]]
 ) -> Iterator[str]:
-    """What checks leave open about a version and everything of the factory's that it was made from."""
+    """What checks leave open about a version and every version that it was made from."""
     records = namespace.checks(version)
     wrong = namespace.not_passed(version)
     listed = {one.split()[0] for one in wrong}

@@ -1,9 +1,9 @@
-"""Start a Dagster run from the command line and follow it: `launch` a job, `materialize` assets.
+"""Start a Dagster run from the command line and follow it to its end: a job, or assets.
 
-The run executes in a process of its own, `launched`, as it does when the UI starts it: Dagster takes
-over standard output, loggers and signals of the process that runs it. This side stays light, shows
-progress, and passes an interrupt on, once, so that the run can tear down what it started. If this
-side dies, the other notices and ends its run.
+The run executes in a process of its own, `launched`, as it does when the UI starts it: Dagster
+takes over standard output, loggers and signals of the process that runs it. This side stays light,
+shows progress, and passes an interrupt on, once, so that the run can tear down what it started. If
+this side dies, the other notices and ends its run.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import IO, Literal
 
 from pydantic import BaseModel, Field
@@ -95,7 +95,7 @@ def _run(request: Request, settings: Settings | None, progress: Progress | None)
     chosen = settings or Settings.from_environment()
     environment = {**inherited_environment(), **chosen.environment(), "PYTHONUNBUFFERED": "1"}
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        child = subprocess.Popen(  # noqa: S603 - our own module
+        child = subprocess.Popen(
             [sys.executable, "-m", "factory.control.launched"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -137,7 +137,7 @@ def _follow(
 
 
 @contextlib.contextmanager
-def _ending_with(child: "subprocess.Popen[str]"):
+def _ending_with(child: "subprocess.Popen[str]") -> Generator[None]:
     """Wait for the other process whatever happens; an interrupt is passed on, and waited for."""
     try:
         yield

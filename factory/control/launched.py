@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import IO, Any
 
 import dagster as dg
@@ -64,9 +64,8 @@ def answer(request: Request, settings: Settings) -> LaunchResult:
 def _job(request: Request, location: Location, instance: dg.DagsterInstance) -> LaunchResult:
     from factory.control.nearest import naming
 
-    known = {
-        job.name: job for job in location.definition.get_all_jobs() if SPEC_METADATA in job.metadata
-    }
+    jobs = location.definition.get_all_jobs()
+    known = {job.name: job for job in jobs if SPEC_METADATA in job.metadata}
     if request.job not in known:
         raise SpecError(f"No job {request.job!r} in definitions/jobs. {naming(request.job, known)}")
     base = RunSpec.model_validate(known[request.job].metadata[SPEC_METADATA].value)
@@ -111,7 +110,7 @@ class _Console(logging.Logger):
 
 
 @contextlib.contextmanager
-def _progress_to(progress: Progress) -> Iterator[None]:
+def _progress_to(progress: Progress) -> Generator[None]:
     """Dagster asks logging for the class of its console logger; colored debug lines end here."""
     before = logging.getLoggerClass()
     logging.setLoggerClass(type("_Console", (_Console,), {"progress": staticmethod(progress)}))

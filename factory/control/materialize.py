@@ -32,7 +32,7 @@ def materialize(
     namespace = factory.namespace
     inputs = inputs_of(step.inputs, namespace, context.instance, context.run.run_id)
 
-    def work(progress: Progress) -> tuple[Version, bool, dict[str, Any]]:
+    def work(progress: Progress) -> tuple[Version, dict[str, Any]]:
         result = run_step(
             step,
             namespace,
@@ -42,13 +42,10 @@ def materialize(
             limit=limit,
             progress=progress,
         )
-        version, reused = result.version, result.reused
-        return version, reused, made_metadata(step, version, reused=reused, inputs=inputs)
+        shown = made_metadata(step, result.version, reused=result.reused, inputs=inputs)
+        return result.version, shown
 
-    version, reused, metadata = _discreetly(work, step.key, namespace, context)
-    context.log.info(
-        f"{version} {'reused: nothing it depends on has changed' if reused else 'made'}"
-    )
+    version, metadata = _discreetly(work, step.key, namespace, context)
     return dg.MaterializeResult(
         asset_key=asset_key(step.key),
         metadata=metadata,

@@ -177,18 +177,7 @@ def _lengths(step: Step, version: Version) -> list[int]:
     from factory.data import table
 
     rows = islice(table.samples(version.path / layout.SAMPLES), LENGTHS)
-    return [_characters(row.as_dict()[row.kind]) for row in rows]
-
-
-def _characters(value: Any) -> int:
-    """Characters of a sample's content, all text in it added up."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, Mapping):
-        return sum(_characters(part) for part in value.values())
-    if isinstance(value, list | tuple):
-        return sum(_characters(part) for part in value)
-    return 0
+    return [row.characters for row in rows]
 
 
 def _preview(step: Step, version: Version, inputs: Mapping[Key, Version]) -> str:

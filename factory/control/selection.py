@@ -1,4 +1,4 @@
-"""From what a person names to steps: a dataset's key means all of its steps, an asset's that one."""
+"""From what a person names to steps: a dataset's key means all of its steps, an asset's one."""
 
 from collections.abc import Iterable, Sequence
 

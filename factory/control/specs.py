@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from factory import discovery
 from factory.control.clusters import cluster
 from factory.control.nearest import naming
 from factory.errors import SpecError
@@ -60,24 +61,22 @@ def check(spec: RunSpec) -> None:
 
 
 def _check_recipe(spec: RunSpec) -> str | None:
-    from factory.discovery import check_overrides, recipe_names
-
-    known = recipe_names()
+    known = discovery.recipe_names()
     if spec.recipe not in known:
         return (
             f"No recipe {spec.recipe!r} in factory/training/recipes. {naming(spec.recipe, known)}"
         )
+    if not spec.overrides:
+        return None
     try:
-        check_overrides(spec.recipe, spec.overrides)
+        discovery.check_overrides(spec.recipe, spec.overrides)
     except SpecError as error:
         return str(error)
     return None
 
 
 def _check_mix(spec: RunSpec) -> str | None:
-    from factory.discovery import mixes
-
-    known = mixes()
+    known = discovery.mixes()
     if spec.mix not in known:
         return f"No mix {spec.mix!r} in definitions/mixes. {naming(spec.mix, known)}"
     return None
@@ -85,9 +84,16 @@ def _check_mix(spec: RunSpec) -> str | None:
 
 def _check_cluster(spec: RunSpec) -> str | None:
     try:
-        cluster(spec.cluster)
+        profile = cluster(spec.cluster).profile
     except SpecError as error:
         return str(error)
+    if profile == "cpu" and spec.gpus_per_worker:
+        return (
+            f"gpus_per_worker={spec.gpus_per_worker}: cluster {spec.cluster} has the cpu profile, "
+            "which has no GPUs. Leave it 0."
+        )
+    if profile == "h100" and not spec.gpus_per_worker:
+        return f"gpus_per_worker=0: cluster {spec.cluster} has the h100 profile, which needs GPUs."
     return None
 
 

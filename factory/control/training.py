@@ -26,19 +26,19 @@ class RunConfig(dg.Config, RunSpec, frozen=True):
     """The spec as Dagster's run config: there is one definition of a run."""
 
 
-def training_job(name: str, spec: RunSpec, *, description: str = "") -> dg.JobDefinition:
+def training_job(name: str, spec: RunSpec, *, description: str | None = None) -> dg.JobDefinition:
     """A job that trains what the spec says, each field of it a default in the launchpad."""
-    defaults = _with_defaults(name, spec)
 
-    @dg.config_mapping
-    def to_ops(config: defaults) -> dg.RunConfig:  # pyright: ignore[reportInvalidTypeForm] - made for this job
+    def to_ops(config: RunConfig) -> dg.RunConfig:
         chosen = RunConfig.model_validate(config.model_dump())
         return dg.RunConfig(ops={"gate": chosen, "train": chosen})
+
+    to_ops.__annotations__["config"] = _with_defaults(name, spec)  # Dagster reads the schema there
 
     @dg.job(
         name=name,
         description=description or f"Train {spec.recipe} on the mix {spec.mix}.",
-        config=to_ops,
+        config=dg.config_mapping(to_ops),
         executor_def=dg.in_process_executor,
         metadata={SPEC_METADATA: dg.MetadataValue.json(spec.model_dump())},
         tags={"recipe": spec.recipe, "mix": spec.mix},
