@@ -152,9 +152,8 @@ def _load(file: Path, kind: str, folder: Path | None) -> ModuleType:
     except FactoryError as problem:
         raise type(problem)(f"{_shown(file)}: {problem}") from problem
     except Exception as error:
-        raise DeclarationError(
-            f"{_shown(file)} cannot be imported: {type(error).__name__}: {error}{_where(error, file)}"
-        ) from error
+        what = f"{type(error).__name__}: {error}{_where(error, file)}"
+        raise DeclarationError(f"{_shown(file)} cannot be imported: {what}") from error
 
 
 def _load_from(file: Path, name: str) -> ModuleType:

@@ -110,11 +110,12 @@ class _Rejected:
     at_most: float
 
     def __call__(self, directory: Path) -> CheckResult:
-        from factory.data.layout import manifest_of
+        from factory.data.layout import facts_of, manifest_of
 
         manifest = manifest_of(directory)
-        read = int(manifest.facts["rows_read"])
-        count = int(manifest.facts["rejected"].get(self.reason, 0))
+        seen = facts_of(directory)
+        read = int(seen["rows_read"])
+        count = int(seen["rejected"].get(self.reason, 0))
         share = count / read if read else 0.0
         facts = {"rejected": count, "read": read, "share": share, "at_most": self.at_most}
         if manifest.limit is not None:

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING
 
 from factory.data.dataset import Dataset
 from factory.data.row import Row
-from factory.data.sample import Rejected, Sample, canonical
+from factory.data.sample import ERROR, Rejected, Sample, canonical
 from factory.errors import StepError
 from factory.keys import PrivateKey
 
 if TYPE_CHECKING:
-    from lxml.etree import _Element as Element
-
-ERROR = "error: "
-"""How the reason of a row starts on which `clean` raised."""
+    from factory.data.row import Element
 
 EXCERPT_CHARACTERS = 200
 ERRORS_SHOWN = 5
@@ -72,8 +69,6 @@ def _outcome(row: Row, dataset: Dataset) -> Sample | Refused:
     try:
         result = dataset.clean(row)
         if isinstance(result, Rejected):
-            if result.reason.startswith(ERROR):
-                raise ValueError(f"a reason may not start with {ERROR!r}, which marks exceptions")
             return _refused(row, result.reason, dataset)
         return _completed(result, dataset)
     except Exception as error:

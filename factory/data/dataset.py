@@ -90,7 +90,7 @@ def _check_split(dataset: Dataset) -> None:
 
 
 def _check_checks(dataset: Dataset) -> None:
-    seen = set(FREE_CHECK_NAMES)
+    seen = set[str](FREE_CHECK_NAMES)
     for check in dataset.checks:
         if check.name in seen:
             raise DeclarationError(

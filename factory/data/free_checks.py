@@ -124,7 +124,7 @@ def has_rows(directory: Path) -> CheckResult:
     from factory.data import table
 
     count = table.rows(directory / layout.SAMPLES)
-    facts = layout.manifest_of(directory).facts
+    facts = layout.facts_of(directory)
     summary = f"{count:,} samples of {facts['rows_read']:,} rows"
     if not count:
         summary += f"; rejected: {facts['rejected'] or 'none, so the source has no rows'}"
@@ -135,7 +135,7 @@ def rows_accounted(directory: Path) -> CheckResult:
     """Compare what was read with what lies in the two tables."""
     from factory.data import table
 
-    read = layout.manifest_of(directory).facts["rows_read"]
+    read = layout.facts_of(directory)["rows_read"]
     kept = table.rows(directory / layout.SAMPLES)
     rejected = table.rows(directory / layout.REJECTED)
     relation = "=" if read == kept + rejected else "is not"
@@ -156,7 +156,7 @@ class Disjoint:
         """Intersect the groups of every two splits."""
         groups = {name: _groups(directory, name) for name in self.splits}
         shared = [
-            f"group {sorted(common)[0]!r} is in {one} and {other}"
+            f"group {min(common)!r} is in {one} and {other}"
             for one, other in combinations(self.splits, 2)
             if (common := groups[one] & groups[other])
         ]
@@ -184,12 +184,12 @@ class NothingLost:
             for sample in table.samples(directory / layout.split_file(name)):
                 found.add(sample)
             counts[name] = found.count - before
-        facts = layout.manifest_of(directory).facts
+        facts = layout.facts_of(directory)
         same = found.hexdigest() == facts["clean_content"]
         relation = "the same as" if same else "not the same as"
         return CheckResult(
             same,
-            f"{found.count:,} samples in the splits, {relation} the {facts['clean_rows']:,} cleaned",
+            f"{found.count:,} samples, {relation} the {facts['clean_rows']:,} cleaned",
             {"samples": counts, "cleaned": facts["clean_rows"]},
         )
 
@@ -208,7 +208,7 @@ class Shares:
         """
         counts = {name: len(_groups(directory, name)) for name, _ in self.shares}
         total = sum(counts.values())
-        moved = sum(layout.manifest_of(directory).facts["filled"].values())
+        moved = sum(layout.facts_of(directory)["filled"].values())
         seen: dict[str, Any] = {}
         wrong: list[str] = []
         for name, share in self.shares:
@@ -239,7 +239,7 @@ def count_equals_split(directory: Path) -> CheckResult:
     from factory.data import energon
 
     count = energon.count(directory)
-    wanted = layout.manifest_of(directory).facts["split_rows"]
+    wanted = layout.facts_of(directory)["split_rows"]
     return CheckResult(
         count == wanted,
         f"{count:,} entries, {wanted:,} samples in the split",

@@ -4,7 +4,7 @@ The directories themselves, and everything that starts with `_`, belong to `name
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from factory.namespace import Manifest
@@ -26,3 +26,8 @@ def manifest_of(directory: Path) -> "Manifest":
     from factory.namespace import Manifest
 
     return Manifest.model_validate_json((directory / "_manifest.json").read_bytes())
+
+
+def facts_of(directory: Path) -> dict[str, Any]:
+    """What the step saw that made the version in that directory."""
+    return dict(manifest_of(directory).facts)

@@ -215,7 +215,7 @@ def prepared(job: Job, staging: Staging) -> None:
         rows=len(samples),
         facts={
             "shards": len(shards),
-            "split_rows": job.input.manifest.facts["rows"][name],  # pyright: ignore
+            "split_rows": layout.facts_of(job.input.path)["rows"][name],
             "characters": sum(sample.characters for sample in samples),
         },
     )

@@ -9,12 +9,15 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree
 
 from factory.data.row import Pattern, Row
 from factory.errors import BadFile
+
+if TYPE_CHECKING:
+    from factory.data.row import Element
 
 
 def matching(names: Iterator[str] | list[str], pattern: Pattern) -> list[str]:
@@ -92,14 +95,14 @@ def _elements(path: Path, name: str, tag: str) -> Iterator[Row]:
         raise _bad_xml(name, error) from None
 
 
-def _empty(element: etree._Element) -> None:
-    element.clear(keep_tail=True)
+def _empty(element: "Element") -> None:
+    element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:
         del parent[0]
 
 
-def _refuse_entities(element: etree._Element, name: str) -> None:
+def _refuse_entities(element: "Element", name: str) -> None:
     entity = next(element.iter(etree.Entity), None)
     if entity is not None:
         raise BadFile(
@@ -125,7 +128,7 @@ def _lines(path: Path, name: str) -> Iterator[Row]:
 def _items(path: Path, name: str) -> Iterator[Row]:
     value = _json(path.read_bytes(), name, 1)
     if isinstance(value, list):
-        for number, item in enumerate(value, start=1):
+        for number, item in enumerate(cast(list[Any], value), start=1):
             yield Row(name, number, json=_object(item, name, number))
         return
     yield Row(name, None, json=_object(value, name, 1))
@@ -133,8 +136,8 @@ def _items(path: Path, name: str) -> Iterator[Row]:
 
 def _object(value: Any, name: str, number: int) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise BadFile(f"{name}, row {number}: holds {type(value).__name__}, not a JSON object.")
-    return value
+        raise BadFile(f"{name}, row {number}: not a JSON object but {type(value).__name__}.")
+    return cast(dict[str, Any], value)
 
 
 def _json(data: bytes, name: str, first_line: int) -> Any:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from factory.errors import DeclarationError
 
 if TYPE_CHECKING:
-    from lxml.etree import _Element as Element
+    from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage]  its public name
+
+    type Element = _Element
 
 
 @dataclass(frozen=True, slots=True)

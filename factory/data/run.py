@@ -12,6 +12,7 @@ from factory.data.making import Job
 from factory.data.progress import Say
 from factory.data.sources import LocalFiles
 from factory.data.steps import Step, StepResult, input_id
+from factory.data.template import holes
 from factory.errors import StepError
 from factory.keys import Key
 from factory.namespace import Namespace, Provenance, Staging, Version
@@ -41,6 +42,7 @@ class Work:
 
     def do(self) -> StepResult:
         """Make the version, unless it is there."""
+        self._refuse_holes()
         self._refuse_missing_inputs()
         job = Job(self.step, self.inputs, self.settings, self.limit, self.say)
         source = self.step.dataset.source
@@ -49,6 +51,13 @@ class Work:
             state = content.files_hash(folder, names)
             return self._made(job, making.Taken(folder, names, state), state)
         return self._made(job, _FILLS[self.step.kind])
+
+    def _refuse_holes(self) -> None:
+        file = self.step.dataset.declared_in
+        left = holes(file) if file.suffix == ".py" else []
+        if left:
+            listed = "\n".join(f"  {line}" for line in left)
+            raise StepError(f"{self.step.dataset.key} is not filled in yet, in {file}:\n{listed}")
 
     def _refuse_missing_inputs(self) -> None:
         missing = [key.path for key in self.step.inputs if key not in self.inputs]

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+ERROR = "error: "
+"""How the reason of a row starts on which `clean` raised."""
+
 type Kind = Literal["document", "question"]
 
 
@@ -46,6 +49,8 @@ class Rejected:
 
     def __post_init__(self) -> None:
         _require_text("reason", self.reason)
+        if self.reason.startswith(ERROR):
+            raise ValueError(f"a reason may not start with {ERROR!r}, which marks exceptions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ their own, with the reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -68,11 +68,11 @@ class Writer:
 
     path: Path
     schema: pa.Schema
+    _batch: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], init=False)
+    _characters: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self._file = pq.ParquetWriter(self.path, self.schema, compression="zstd")
-        self._batch: list[dict[str, Any]] = []
-        self._characters = 0
 
     def add(self, row: Mapping[str, Any], characters: int = 0) -> None:
         """Append a row; `characters` is about how large it is."""
@@ -102,7 +102,8 @@ class Writer:
 
     def _flush(self) -> None:
         if self._batch:
-            self._file.write_table(pa.Table.from_pylist(self._batch, schema=self.schema))
+            batch: pa.Table = pa.Table.from_pylist(self._batch, schema=self.schema)
+            self._file.write_table(batch)
         self._batch, self._characters = [], 0
 
 
@@ -123,7 +124,7 @@ def samples(path: Path) -> Iterator[Sample]:
 
 def column(path: Path, name: str) -> list[str]:
     """One column of text."""
-    return pq.read_table(path, columns=[name]).column(name).to_pylist()
+    return [str(value or "") for value in pq.read_table(path, columns=[name])[name].to_pylist()]
 
 
 def rows(path: Path) -> int:

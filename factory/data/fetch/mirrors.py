@@ -11,7 +11,7 @@ A mirror is held to the same hash or revision as the source that it stands in fo
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from factory.errors import SettingsError, SourceError
 
@@ -47,13 +47,14 @@ def _mirrors(file: Path) -> dict[str, str]:
     except ValueError as error:
         raise SettingsError(f"FACTORY_MIRRORS names {file}, which is not TOML: {error}.") from error
     unknown = sorted(set(content) - {"mirrors"})
-    table = content.get("mirrors", {})
+    table: Any = content.get("mirrors", {})
     if unknown or not isinstance(table, dict):
         raise SettingsError(
             f"{file} holds {', '.join(unknown) or 'mirrors as something else than a table'}; "
             'it may hold one table, [mirrors], with lines like "name==version" = "path".'
         )
-    wrong = [name for name, path in table.items() if not isinstance(path, str)]
+    mirrors = cast(dict[str, Any], table)
+    wrong = [name for name, path in mirrors.items() if not isinstance(path, str)]
     if wrong:
         raise SettingsError(f"{file}: the mirror of {wrong[0]!r} is not a path.")
-    return {str(name): str(path) for name, path in table.items()}
+    return mirrors
