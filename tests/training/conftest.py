@@ -1,0 +1,217 @@
+"""Runs of the real driver on real Ray clusters, over a dataset made of generated text."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dagster_pipes import encode_param
+
+from factory.data import Sample, energon
+from factory.data.progress import Ticker
+from factory.keys import public
+from factory.namespace import Namespace, Provenance, Version
+from factory.reports import MESSAGES_DIRECTORY_PARAM
+from factory.settings import CHECKOUT, Settings
+from factory.spec import CodeIdentity, Launch, RunSpec
+
+KEY = public("text/plos/energon/train")
+WORDS = (
+    "the patient was given a dose of aspirin after the onset of symptoms and the trial showed "
+    "that survival in both groups was similar while the risk of bleeding rose with age"
+).split()
+
+
+def documents(count: int, words: int = 2_000, seed: int = 7) -> list[Sample]:
+    """Text that a byte model learns quickly."""
+    chance = random.Random(seed)
+    return [
+        Sample.document(
+            id=f"article-{number}",
+            title=f"Article {number}",
+            sections=[("Results", " ".join(chance.choices(WORDS, k=words)))],
+            license="CC-BY-4.0",
+        )
+        for number in range(count)
+    ]
+
+
+def publish(namespace: Namespace, samples: list[Sample]) -> Version:
+    """The samples as the current version of the smoke mix's training split."""
+    writing = namespace.write(
+        KEY,
+        inputs=[],
+        input_id=f"test-{len(samples)}",
+        provenance=Provenance(run_id="test", identity="test", image=None),
+        source="public",
+        parameters={},
+        code="test",
+        checks=[],
+        licenses=["CC-BY-4.0"],
+    )
+    with writing as staging:
+        energon.write_shards(samples, staging.path, 1_000, Ticker(_silent, "written"))
+        energon.prepare(staging.path, 1, _silent)
+        staging.describe(
+            content_id=energon.content_id(samples, 1_000), rows=len(samples), columns={}, facts={}
+        )
+    namespace.promote(staging.version)
+    return staging.version
+
+
+def _silent(_: str) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Site:
+    """A namespace with data in it, and a machine's own state."""
+
+    settings: Settings
+    version: Version
+
+    @property
+    def namespace(self) -> Namespace:
+        return Namespace(self.settings.root)
+
+    def launch(self, run_id: str, attempt: int = 1, **spec: Any) -> Launch:
+        return Launch(
+            run_id=run_id,
+            attempt=attempt,
+            classification="public",
+            spec=RunSpec(recipe="debug.pretrain", mix="smoke", **spec),
+            profile="cpu",
+            datasets={KEY.path: self.version.id},
+            image=None,
+            code=CodeIdentity(commit=None, tree="test", lock="test"),
+        )
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    base = tmp_path_factory.mktemp("site")
+    (base / "namespace").mkdir()
+    settings = Settings.from_environment(
+        {"FACTORY_ROOT": str(base / "namespace"), "FACTORY_STATE": str(base / "state")}
+    )
+    return Site(settings, publish(Namespace(settings.root), documents(12)))
+
+
+@contextlib.contextmanager
+def ray_cluster() -> Iterator[str]:
+    """A Ray cluster of its own, without a dashboard; its address."""
+    folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [Path(sys.executable).parent / "ray", "start", "--head", "--block", f"--port={port}"]
+    command += ["--node-ip-address=127.0.0.1", "--include-dashboard=false", "--num-cpus=1"]
+    command += ["--object-store-memory=100000000", f"--temp-dir={folder}", "--disable-usage-stats"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    with ray_cluster() as address:
+        yield address
+
+
+@dataclass
+class Drive:
+    """A driver that runs."""
+
+    launch: Launch
+    process: subprocess.Popen[str]
+    messages: Path
+
+    @property
+    def directory(self) -> Path:
+        return self.messages.parent
+
+    def wait(self, seconds: float = 400) -> tuple[int, str]:
+        output, _ = self.process.communicate(timeout=seconds)
+        return self.process.returncode, output
+
+    def said(self, kind: str) -> list[dict[str, Any]]:
+        """The custom messages of a kind, in order."""
+        lines = [
+            json.loads(line)
+            for chunk in sorted(self.messages.glob("[0-9]*.jsonl"))
+            for line in chunk.read_text().splitlines()
+        ]
+        payloads = [
+            line["params"]["payload"] for line in lines if line["method"] == "report_custom_message"
+        ]
+        return [payload for payload in payloads if payload["kind"] == kind]
+
+    def until(self, condition: Callable[[], bool], seconds: float = 300) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert self.process.poll() is None, self.process.communicate()[0]
+            assert time.monotonic() < deadline, "the run did not get that far"
+            time.sleep(0.1)
+
+
+def start(site: Site, launch: Launch, address: str) -> Drive:
+    """Start the driver as the control plane does."""
+    run = site.namespace.open_run(launch.classification, launch.run_id)
+    messages = run.directory("messages")
+    context = {
+        "asset_keys": None,
+        "code_version_by_asset_key": None,
+        "provenance_by_asset_key": None,
+        "partition_key": None,
+        "partition_key_range": None,
+        "partition_time_window": None,
+        "run_id": launch.run_id,
+        "job_name": "test",
+        "retry_number": 0,
+        "extras": {"launch": launch.model_dump(mode="json")},
+    }
+    environment = {
+        **os.environ,
+        **site.settings.environment(),
+        "RAY_ADDRESS": address,
+        "PYTHONUNBUFFERED": "1",
+        "DAGSTER_PIPES_CONTEXT": encode_param({"data": context}),
+        "DAGSTER_PIPES_MESSAGES": encode_param({MESSAGES_DIRECTORY_PARAM: str(messages)}),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "factory.training"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        cwd=CHECKOUT,
+        start_new_session=True,
+    )
+    return Drive(launch, process, messages)
+
+
+@pytest.fixture
+def drive(site: Site, cluster: str) -> Callable[..., Drive]:
+    def begin(run_id: str, attempt: int = 1, address: str = cluster, **spec: Any) -> Drive:
+        return start(site, site.launch(run_id, attempt, **spec), address)
+
+    return begin
