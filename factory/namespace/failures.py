@@ -49,7 +49,7 @@ def _explain(root: Path, doing: str, error: Exception) -> str | None:
             f"The namespace refuses {doing}: {name}: {os.strerror(code)}. "
             f"Is {root} mounted read-only, or does this account lack access to that tree?"
         )
-    if code in _GONE:
+    if code in _GONE or not root.is_dir():
         return (
             f"The namespace went away while {doing}: {name}: {os.strerror(code)}. "
             f"See whether {root} is still mounted, then run it again."

@@ -9,6 +9,7 @@ import errno
 import io
 import os
 import re
+import time
 import uuid
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ OPENED = ".opened"
 CLASSIFICATIONS: tuple[Classification, ...] = ("public", "private")
 
 _NOT_OURS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR})
+_WRITE_SECONDS = 0.2
+"""Longer than any process is held up within one write of a line."""
 _RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=-]{0,199}")
 
@@ -149,9 +152,20 @@ class RunDirectory:
 
 
 def _line_break_missing(raw: io.FileIO) -> str:
-    """What closes a line that a crash or a full disk cut off, so that the next one stays whole."""
-    size = os.fstat(raw.fileno()).st_size
-    return "\n" if size and os.pread(raw.fileno(), 1, size - 1) != b"\n" else ""
+    """What closes a line that a crash or a full disk cut off, so that the next one stays whole.
+
+    An open end that does not grow is such a line; one that grows is someone else's write under way.
+    """
+    seen, since = 0, time.monotonic()
+    while size := os.fstat(raw.fileno()).st_size:
+        if os.pread(raw.fileno(), 1, size - 1) == b"\n":
+            break
+        if size != seen:
+            seen, since = size, time.monotonic()
+        elif time.monotonic() - since > _WRITE_SECONDS:
+            return "\n"
+        time.sleep(0.001)
+    return ""
 
 
 def open_run(root: Path, classification: Classification, run_id: str) -> RunDirectory:

@@ -132,6 +132,7 @@ def _staged(directory: Path) -> Path:
 
 
 def _publish(place: Place, intent: Intent, staging: Staging, held: Held) -> None:
+    held.confirm()  # before the long part, and again after it
     manifest, encoded = _manifest(place, intent, staging)
     write_new(staging.path / MANIFEST, encoded)
     sync(staging.path)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-from factory.errors import NamespaceError
+from factory.errors import KeyFormatError, NamespaceError
 from factory.keys import Key, parse
 from factory.namespace.durable import remove_empty
 from factory.namespace.layout import VERSIONS, Place, is_version_id
@@ -19,6 +19,8 @@ from factory.namespace.lock import Held, Lock, LockTimes
 from factory.namespace.owner import read_owner
 from factory.namespace.runs import CLASSIFICATIONS, RUNS, list_runs
 from factory.namespace.staging import OWNER
+
+_RUN_DIRECTORIES = frozenset(f"{classification}/{RUNS}" for classification in CLASSIFICATIONS)
 
 
 def places(root: Path) -> Iterator[Place]:
@@ -111,10 +113,12 @@ def _below(root: Path, directory: Path) -> Iterator[Place]:
     except (FileNotFoundError, PermissionError, NotADirectoryError):
         return
     for entry in entries:
-        if not entry.is_dir(follow_symlinks=False) or entry.name == RUNS:
+        path = Path(entry.path)
+        relative = path.relative_to(root).as_posix()
+        if not entry.is_dir(follow_symlinks=False) or relative in _RUN_DIRECTORIES:
             continue
         if entry.name.endswith(VERSIONS):
-            path = Path(entry.path).relative_to(root).as_posix()
-            yield Place(root, parse(path.removesuffix(VERSIONS)))
+            with contextlib.suppress(KeyFormatError):  # somebody else's directory
+                yield Place(root, parse(relative.removesuffix(VERSIONS)))
         else:
-            yield from _below(root, Path(entry.path))
+            yield from _below(root, path)

@@ -203,6 +203,17 @@ def test_a_full_database_is_a_full_disk(mount, key, begin) -> None:
         attempt()
 
 
+def test_the_root_goes_away_during_a_write(root, begin) -> None:
+    def attempt() -> None:
+        with begin() as staging:
+            root.rename(root.with_name("unmounted"))
+            (staging.path / "a").write_text("a")
+
+    with pytest.raises(NamespaceError, match="The namespace went away while writing public/text"):
+        attempt()
+    assert not root.exists()
+
+
 def test_an_error_of_the_step_itself_stays_what_it_is(begin, tmp_path) -> None:
     def attempt() -> None:
         with begin():

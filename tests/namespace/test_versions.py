@@ -337,12 +337,15 @@ def test_a_link_that_the_factory_did_not_make(namespace, key, root, write) -> No
 
 def test_keys_are_those_with_versions(namespace, write) -> None:
     assert list(namespace.keys()) == []
-    for name in ("b/raw", "a/energon/train", "a/raw"):
+    for name in ("b/raw", "a/energon/train", "a/raw", "a/runs/raw"):
         write(key=public(name))
+    namespace.open_run("public", "run-1").directory("not_a_key.versions")
+    (namespace.root / "public" / "Somebody Else's.versions").mkdir()
 
     assert [str(key) for key in list(namespace.keys())] == [
         "public/a/energon/train",
         "public/a/raw",
+        "public/a/runs/raw",
         "public/b/raw",
     ]
 
