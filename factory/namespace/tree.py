@@ -55,6 +55,7 @@ class Namespace:
 
         The version is published when the body ends, and is not current yet. An error in the body
         leaves everything as it was. An input that was limited to some rows limits the output.
+        `licenses` is read when the body ends, so it may be filled while rows are read.
 
         Raises:
             ClassificationError: the key's tree is not the one that the inputs require.
