@@ -3,12 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from itertools import pairwise
+from statistics import fmean, median
 
 from factory.errors import RunFailed
 
-MINIMUM_STEPS = 10
-"""Two lines in each fifth: the fewest that have a variance."""
+MINIMUM_LINES = 10
+"""Two lines in each fifth: fewer are not a mean."""
+
+NORMAL_MEDIAN = 0.6745 * math.sqrt(2)
+"""Median of |a - b| over the standard deviation, for two draws of one normal distribution."""
 
 STANDARD_ERRORS = 6.0
 """How many standard errors the fall must exceed. Six leave about one in a billion to chance for
@@ -36,14 +40,16 @@ def loss_trend(losses: Sequence[float]) -> LossTrend:
     Raises:
         RunFailed: a loss is not a number, or there are too few of them to tell.
     """
-    if len(losses) < MINIMUM_STEPS:
+    if len(losses) < MINIMUM_LINES:
         raise RunFailed(
-            f"{len(losses)} losses were reported; it takes {MINIMUM_STEPS} to say whether they fall."
+            f"{len(losses)} losses were reported; it takes {MINIMUM_LINES} to say whether they fall."
         )
     for step, loss in enumerate(losses, start=1):
         if not math.isfinite(loss):
             raise RunFailed(f"The loss of line {step} is {loss}: the run has diverged.")
     fifth = len(losses) // 5
     first, last = losses[:fifth], losses[-fifth:]
-    error = math.sqrt(variance(first) / fifth + variance(last) / fifth)
-    return LossTrend(fmean(first), fmean(last), STANDARD_ERRORS * error)
+    # Noise is what neighbouring lines differ by. The variance within a fifth would count the fall
+    # itself as noise, and the median leaves out the few steps at the start that fall the most.
+    noise = median(abs(a - b) for a, b in pairwise(losses)) / NORMAL_MEDIAN
+    return LossTrend(fmean(first), fmean(last), STANDARD_ERRORS * noise * math.sqrt(2 / fifth))
