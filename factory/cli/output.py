@@ -1,6 +1,7 @@
 """How facts are printed: a table for a person, or the same facts as JSON for a program."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -10,7 +11,10 @@ from rich.table import Table
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
 
-console = Console(soft_wrap=True)
+WIDE_COLUMNS = 160
+"""Where nothing says how wide the output is, in a pipe or a log, lines are not cut to 80."""
+
+console = Console(soft_wrap=True, width=None if sys.stdout.isatty() else WIDE_COLUMNS)
 
 
 def print_json(facts: Any) -> None:
@@ -24,7 +28,9 @@ def table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     first: Mapping[str, Any] = rows[0] if rows else {}
     for name, value in first.items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        result.add_column(name, justify="right" if number else "left", overflow="fold")
+        result.add_column(
+            name, justify="right" if number else "left", overflow="fold", min_width=len(name)
+        )
     for row in rows:
         result.add_row(*(cell(value) for value in row.values()))
     return result

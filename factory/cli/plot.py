@@ -11,14 +11,15 @@ def curve(values: Sequence[float], *, width: int = 60, height: int = 8) -> list[
     """Draw values as columns of block characters, highest value at the top.
 
     Args:
-        values: finite numbers in order; neighbours are averaged when there are more than `width`.
+        values: finite numbers in order; neighbours are averaged when there are more than `width`,
+            each is drawn several columns wide when there are fewer than half of it.
         width: columns at most.
         height: rows.
 
     Returns:
         `height` lines, each with its lower bound on the left.
     """
-    columns = _shrink(values, width)
+    columns = _columns(values, width)
     low, high = min(columns), max(columns)
     span = (high - low) or 1.0
     eighths = [round((value - low) / span * (height * 8 - 1)) + 1 for value in columns]
@@ -29,7 +30,8 @@ def curve(values: Sequence[float], *, width: int = 60, height: int = 8) -> list[
     return lines
 
 
-def _shrink(values: Sequence[float], width: int) -> list[float]:
+def _columns(values: Sequence[float], width: int) -> list[float]:
     count = min(width, len(values))
     edges = [round(index * len(values) / count) for index in range(count + 1)]
-    return [fmean(values[start:end]) for start, end in pairwise(edges)]
+    repeat = max(1, width // count)
+    return [fmean(values[start:end]) for start, end in pairwise(edges) for _ in range(repeat)]

@@ -15,8 +15,8 @@ NORMAL_MEDIAN = 0.6745 * math.sqrt(2)
 """Median of |a - b| over the standard deviation, for two draws of one normal distribution."""
 
 STANDARD_ERRORS = 6.0
-"""How many standard errors the fall must exceed. Six leave about one in a billion to chance for
-independent normal noise; losses of neighbouring steps are correlated, which is why it is not three."""
+"""How many standard errors the fall must exceed. Six leave one in a billion to chance for
+independent normal noise; losses of neighbouring steps are correlated, so it is not three."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def loss_trend(losses: Sequence[float]) -> LossTrend:
     """
     if len(losses) < MINIMUM_LINES:
         raise RunFailed(
-            f"{len(losses)} losses were reported; it takes {MINIMUM_LINES} to say whether they fall."
+            f"{len(losses)} losses were reported; it takes {MINIMUM_LINES} to say if they fall."
         )
     for step, loss in enumerate(losses, start=1):
         if not math.isfinite(loss):
