@@ -1,7 +1,7 @@
 """What the pages of Dagster show about a dataset: of the asset, of each version, of each check.
 
-A private dataset shows figures and names, never text of a row: no preview, and only reasons that
-its declaration spells out. Pictures are drawn in `figures`.
+A private dataset shows figures of the whole, never text of a row: no preview, no facts of a check,
+and only reasons that its declaration spells out. Pictures are drawn in `figures`.
 """
 
 import ast
@@ -123,12 +123,8 @@ def plain_metadata(version: Version) -> dict[str, Any]:
 
 
 def check_metadata(record: CheckRecord, version: Version, *, confidential: bool) -> dict[str, Any]:
-    """Metadata of one check result; of private data only figures."""
-    facts = {
-        name: value
-        for name, value in record.facts.items()
-        if not confidential or isinstance(value, int | float)
-    }
+    """Metadata of one check result; of private data none of the facts, whose names may be rows."""
+    facts = {} if confidential else record.facts
     return {"version": version.id, **facts}
 
 

@@ -29,8 +29,8 @@ def select(names: Sequence[str], declared: Iterable[Dataset]) -> list[Step]:
         SpecError: a name is neither a dataset nor one of its assets.
     """
     every = [step for dataset in declared for step in steps(dataset)]
-    known = {step.key.path for step in every} | {step.dataset.key.path for step in every}
+    whole = {step.dataset.key.path for step in every}
     wanted = {parse(name).path for name in names}
-    for name in sorted(wanted - known):
-        raise SpecError(f"{name} is neither a dataset nor an asset of one. {naming(name, known)}")
+    for name in sorted(wanted - whole - {step.key.path for step in every}):
+        raise SpecError(f"{name} is neither a dataset nor an asset of one. {naming(name, whole)}")
     return [step for step in every if step.key.path in wanted or step.dataset.key.path in wanted]
