@@ -1,4 +1,4 @@
-"""The process that holds one local Ray cluster: `python -m factory.control.head`, started by `local`.
+"""The process that holds one local Ray cluster: `local` starts `python -m factory.control.head`.
 
 Ray's own node object is used, not `ray start`: the command also starts a Ray Client server (on a
 fixed port, and it cannot be told not to) and loads Ray Serve, and takes twice as long.
@@ -17,16 +17,17 @@ from typing import Any
 READY = "ready"
 """File in the session's directory that shows that drivers can connect."""
 
+OWNER_POLL_SECONDS = 1.0
+
 
 def main() -> None:
     """Start the cluster that the argument describes and hold it while the owner lives."""
-    owner = os.getppid()
     request: dict[str, Any] = json.loads(sys.argv[1])
     directory = Path(request["directory"])
     _start(request, directory)
     (directory / READY).touch()
-    while os.getppid() == owner:
-        time.sleep(1)
+    while os.getppid() == request["owner"]:
+        time.sleep(OWNER_POLL_SECONDS)
     _end_session(Path(request["state"]), request["session"])
 
 

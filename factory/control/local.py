@@ -6,6 +6,7 @@ ours, and needs no job server. Every process and file of a run belongs to its se
 The cluster itself is made in `head`.
 """
 
+import contextlib
 import json
 import os
 import secrets
@@ -38,7 +39,7 @@ OBJECT_STORE_BYTES = 200 * 2**20
 
 LEAST_FREE_BYTES = 2**30
 KEPT_LOG_BYTES = 2**16
-_NOT_INHERITED = ("RAY_ADDRESS", "RAY_TMPDIR", "RAY_NAMESPACE", "PYTHONSTARTUP")
+_NOT_INHERITED = ("RAY_ADDRESS", "RAY_TMPDIR", "RAY_NAMESPACE", "RAY_AUTH_TOKEN_PATH")
 
 
 class LocalBackend:
@@ -73,20 +74,21 @@ class LocalBackend:
                 f"{self._socket_root} has {free / 2**30:.1f} GiB free; Ray needs "
                 f"{LEAST_FREE_BYTES / 2**30:.0f} GiB there to start. Make room."
             )
-        cluster = LocalCluster(
-            settings=self._settings,
-            sessions=self._sessions,
-            session=self._sessions.open(launch.run_id),
-            run_directory=run_directory,
-            driver=self._driver,
-        )
+        session = self._sessions.open(launch.run_id)
         try:
+            cluster = LocalCluster(
+                settings=self._settings,
+                sessions=self._sessions,
+                session=session,
+                run_directory=run_directory,
+                driver=self._driver,
+            )
             cluster.begin(
                 num_cpus=max(self._num_cpus or os.cpu_count() or 1, launch.spec.workers),
                 num_gpus=launch.spec.workers * launch.spec.gpus_per_worker,
             )
         except BaseException:
-            cluster.stop(0.0)
+            self._sessions.close(session)
             raise
         return cluster
 
@@ -121,6 +123,7 @@ class LocalCluster:
         request = {
             "state": str(self._settings.state),
             "session": self._session.id,
+            "owner": os.getpid(),
             "directory": str(self._session.directory),
             "address": ADDRESS,
             "port": self._port,
@@ -171,7 +174,8 @@ class LocalCluster:
         left = self._sessions.close(self._session)
         for process in (self._driver, self._head):
             if process is not None:
-                process.wait(10.0)
+                with contextlib.suppress(subprocess.TimeoutExpired):  # then it is in `left`
+                    process.wait(1.0)
         self._held.close()
         if left or self._session.directory.exists():
             what = ", ".join(str(process) for process in left) or str(self._session.directory)
@@ -192,16 +196,19 @@ class LocalCluster:
     def _spawn(
         self, command: list[str], environment: Mapping[str, str], *, log: str
     ) -> subprocess.Popen[bytes]:
-        with (self._logs / log).open("ab") as output:
-            return subprocess.Popen(  # noqa: S603  our own commands
-                command,
-                env={**self._environment(), **environment},
-                cwd=self._session.directory / "tmp",
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        try:
+            with (self._logs / log).open("ab") as output:
+                return subprocess.Popen(  # noqa: S603  our own commands
+                    command,
+                    env={**self._environment(), **environment},
+                    cwd=self._session.directory / "tmp",
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise RunFailed(f"{command[0]} cannot be started for the run: {error}") from error
 
     def _environment(self) -> dict[str, str]:
         return {
@@ -210,6 +217,7 @@ class LocalCluster:
             MARKER: self._session.id,
             "TMPDIR": str(self._session.directory / "tmp"),  # removed with the session
             "PYTHONUNBUFFERED": "1",
+            "PYTHONFAULTHANDLER": "1",  # a crash in C leaves a trace in the log
             "RAY_AUTH_MODE": "token",  # Ray listens on every address of this machine
             "RAY_AUTH_TOKEN": self._token,
             "RAY_USAGE_STATS_ENABLED": "0",

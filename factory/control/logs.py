@@ -65,12 +65,7 @@ class ReplayedSource:
         if self._blocks is None or offset < self._position:
             self._blocks, self._position, self._rest = self._connect(), 0, b""
         while not self._rest:
-            try:
-                block = next(self._blocks, None)
-            except self._dropped:
-                block = None
-            if block is None:
-                self._blocks = None
+            block = self._next_block()
             if not block:
                 return b""
             passed = min(offset - self._position, len(block))
@@ -79,6 +74,15 @@ class ReplayedSource:
         wanted, self._rest = self._rest[:limit], self._rest[limit:]
         self._position += len(wanted)
         return wanted
+
+    def _next_block(self) -> bytes:
+        try:
+            block = next(self._blocks, None) if self._blocks is not None else None
+        except self._dropped:
+            block = None
+        if block is None:
+            self._blocks = None
+        return block or b""
 
 
 @dataclass(frozen=True)

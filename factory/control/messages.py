@@ -4,9 +4,13 @@
 handled is remembered in a cursor file beside the chunks, so a reader that starts again passes over
 what its predecessor showed; results, which Dagster takes only when the step ends, are collected
 again. A chunk that cannot be read is shown as an error and never passed over in silence.
+
+Free text of a private run (log messages, what an exception said) is not given to Dagster, whose
+storage has other readers; it stays in the chunks. Phases and steps hold no data and are shown.
 """
 
 import json
+import logging
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -17,6 +21,7 @@ import dagster as dg
 from dagster_pipes import PIPES_PROTOCOL_VERSION_FIELD, PipesException, PipesMessage, PipesParams
 from pydantic import TypeAdapter, ValidationError
 
+from factory.errors import FactoryError
 from factory.namespace import RunDirectory
 from factory.reports import MESSAGES_DIRECTORY_PARAM, Phase, StepLine, chunk_name
 
@@ -28,7 +33,7 @@ and shows whether a later chunk has come without this one."""
 STEP_LINE_SECONDS = 1.0
 """Steps shown on the run's page are at least so far apart; every step is in the run's files."""
 
-_SHOWN_ONCE = frozenset({"log", "log_external_stream"})
+_FREE_TEXT = frozenset({"log", "log_external_stream"})
 _report: TypeAdapter[StepLine | Phase] = TypeAdapter(StepLine | Phase)
 
 
@@ -43,10 +48,14 @@ def messages_name(attempt: int) -> str:
 class NamespaceMessageReader(dg.PipesMessageReader):
     """The messages of one attempt of a run."""
 
-    def __init__(self, run_directory: RunDirectory, attempt: int = 1) -> None:
+    def __init__(
+        self, run_directory: RunDirectory, log: logging.Logger, *, attempt: int = 1
+    ) -> None:
         self._run_directory = run_directory
+        self._log = log
         self._name = messages_name(attempt)
         self._directory = run_directory.directory(self._name)
+        self._private = run_directory.classification == "private"
         self._shown_up_to = _cursor(self._directory / CURSOR)
         self._next = 1
         self._looked_at = time.monotonic()
@@ -60,6 +69,7 @@ class NamespaceMessageReader(dg.PipesMessageReader):
         """What it closed with."""
         self.unreadable: list[str] = []
         """One sentence for each message that could not be read."""
+        self._warned: set[str] = set()
 
     @property
     def expected_writer_count(self) -> int:
@@ -82,7 +92,7 @@ class NamespaceMessageReader(dg.PipesMessageReader):
             for line in data.splitlines():
                 self._handle_line(line)
             if self._next > self._shown_up_to:
-                self._run_directory.append(f"{self._name}/{CURSOR}", str(self._next))
+                self._remember()
             self._next += 1
 
     def finish(self, patience_seconds: float) -> None:
@@ -104,11 +114,23 @@ class NamespaceMessageReader(dg.PipesMessageReader):
         try:
             return path.read_bytes()
         except FileNotFoundError:
-            now = time.monotonic()
-            if now - self._looked_at < LOOK_AGAIN_SECONDS:
-                return None
-            self._looked_at = now
-            return path.read_bytes() if path.name in _names(self._directory) else None
+            return path.read_bytes() if self._is_listed(path.name) else None
+        except OSError as error:
+            self._warn_once(f"Messages wait, because they cannot be read now: {error}")
+            return None
+
+    def _is_listed(self, name: str) -> bool:
+        now = time.monotonic()
+        if now - self._looked_at < LOOK_AGAIN_SECONDS:
+            return False
+        self._looked_at = now
+        return name in _names(self._directory)
+
+    def _remember(self) -> None:
+        try:
+            self._run_directory.append(f"{self._name}/{CURSOR}", str(self._next))
+        except (FactoryError, OSError) as error:
+            self._warn_once(f"A restart would show messages again: {error}")
 
     def _later_chunks(self) -> list[str]:
         return sorted(name for name in _names(self._directory) if name > chunk_name(self._next))
@@ -121,10 +143,10 @@ class NamespaceMessageReader(dg.PipesMessageReader):
             message = _message(line)
             again = self._next <= self._shown_up_to
             self._note(message, again=again)
-            if not (again and message["method"] in _SHOWN_ONCE):
+            if not (message["method"] in _FREE_TEXT and (again or self._private)):
                 handler.handle_message(message)
-        except Exception as error:
-            self._unreadable(f"{type(error).__name__}: {error}")
+        except Exception as error:  # whatever it holds, the rest must be read
+            self._unreadable(type(error).__name__ + ("" if self._private else f": {error}"))
 
     def _note(self, message: PipesMessage, *, again: bool) -> None:
         params: dict[str, Any] = dict(message["params"] or {})
@@ -133,7 +155,7 @@ class NamespaceMessageReader(dg.PipesMessageReader):
                 self.opened, self.closed, self.exception = True, False, None
             case "closed":
                 self.closed, self.exception = True, params.get("exception")
-                if again or self._run_directory.classification == "private":
+                if again or self._private:
                     params.pop("exception", None)
                     message["params"] = params
             case "report_custom_message" if not again:
@@ -151,15 +173,18 @@ class NamespaceMessageReader(dg.PipesMessageReader):
             if now - self._step_shown_at < STEP_LINE_SECONDS and report.step < report.of:
                 return
             self._step_shown_at = now
-        self._log().info(readable(report))
+        self._log.info(readable(report))
 
     def _unreadable(self, problem: str) -> None:
         sentence = f"{self._directory / chunk_name(self._next)}: {problem}"
         self.unreadable.append(sentence)
-        self._log().error(f"A message of the run cannot be read. {sentence}")
+        self._log.error(f"A message of the run cannot be read. {sentence}")
 
-    def _log(self) -> dg.DagsterLogManager:
-        return cast("Any", self._handler)._context.log
+    def _warn_once(self, problem: str) -> None:
+        """Of what may pass by itself: a file server that is away, a disk that is full."""
+        if problem not in self._warned:
+            self._warned.add(problem)
+            self._log.warning(problem)
 
 
 def readable(report: StepLine | Phase) -> str:

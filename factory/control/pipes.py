@@ -10,7 +10,6 @@ readable by people who may not read private data: the event log says where it is
 """
 
 import sys
-import threading
 import time
 
 import dagster as dg
@@ -19,6 +18,7 @@ from dagster import DagsterExecutionInterruptedError
 from factory.control.backend import Backend, RunCluster, State
 from factory.control.logs import Line, LineReader
 from factory.control.messages import NamespaceMessageReader
+from factory.control.uninterrupted import stop
 from factory.control.verdict import judge
 from factory.errors import RunFailed
 from factory.namespace import RunDirectory
@@ -29,7 +29,9 @@ CANCEL_POLL_SECONDS = 2.0
 GRACE_SECONDS = 30.0
 """What a driver gets to end by itself: to close its messages and leave its process group."""
 
-LATE_MESSAGE_SECONDS = 10.0
+LATE_CLOSE_SECONDS = 10.0
+"""A driver that ended well has closed; a file server may show it a little later."""
+
 _CANCELLED = frozenset({dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED})
 
 
@@ -61,7 +63,7 @@ class FactoryPipesClient(dg.PipesClient):
             RunFailed: it did not succeed; the message is for the run's page.
             DagsterExecutionInterruptedError: it was cancelled.
         """
-        reader = NamespaceMessageReader(run_directory, launch.attempt)
+        reader = NamespaceMessageReader(run_directory, context.log, attempt=launch.attempt)
         cluster = self._backend.start(launch, run_directory)
         try:
             with dg.open_pipes_session(
@@ -73,13 +75,13 @@ class FactoryPipesClient(dg.PipesClient):
                 following = _Following(context, launch, run_directory, cluster, reader)
                 try:
                     cluster.submit(session.get_bootstrap_env_vars())
-                    state = following.to_the_end(self._poll_seconds)
+                    following.to_the_end(self._poll_seconds)
                 finally:
-                    _stop(cluster, self._grace_seconds)
+                    stop(cluster, self._grace_seconds)
                     following.last_words()
-                following.judge(state)
+                following.judge()
         finally:
-            _stop(cluster, 0.0)
+            stop(cluster, 0.0)
         return dg.PipesClientCompletedInvocation(session, metadata=dict(cluster.facts()))
 
 
@@ -102,9 +104,10 @@ class _Following:
         self._lines = LineReader(cluster.read_log())
         self._clocks = _Clocks(launch.spec)
         self._cancel_looked_at = time.monotonic()
+        self._state = State(phase="queued")
         self._said = ""
 
-    def to_the_end(self, poll_seconds: float) -> State:
+    def to_the_end(self, poll_seconds: float) -> None:
         """Show what the run says until it has ended.
 
         Raises:
@@ -114,13 +117,13 @@ class _Following:
         if self._launch.classification == "private":
             self._context.log.info(f"private run: its output is only in {self._log}")
         while True:
-            state = self._cluster.poll()
-            self._say(state)
+            self._state = self._cluster.poll()
+            self._say(self._state)
             busy = self._show(self._lines.read())
             self._reader.pump()
-            if state.ended:
-                return state
-            self._clocks.check(state)
+            if self._state.ended:
+                return
+            self._clocks.check(self._state)
             self._check_cancelled()
             if not busy:
                 time.sleep(poll_seconds)
@@ -129,12 +132,13 @@ class _Following:
         """Show what the run wrote up to its end."""
         for lines in self._lines.finish():
             self._show(lines)
-        self._reader.finish(LATE_MESSAGE_SECONDS if self._reader.opened else 0.0)
+        succeeded = self._state.phase == "succeeded"
+        self._reader.finish(LATE_CLOSE_SECONDS if succeeded and self._reader.opened else 0.0)
 
-    def judge(self, state: State) -> None:
+    def judge(self) -> None:
         """Return if the run succeeded, raise `RunFailed` if not."""
         judge(
-            state,
+            self._state,
             closed=self._reader.closed,
             exception=self._reader.exception,
             tail=self._lines.tail,
@@ -190,40 +194,9 @@ class _Clocks:
             self._running_since = now
         if (now - self._running_since) / 3600 > self._spec.run_limit_hours:
             raise RunFailed(
-                f"The run took longer than run_limit_hours = {self._spec.run_limit_hours:g} and was "
-                "stopped. Its checkpoints are kept; raise the limit to let it go on for longer."
+                f"The run took longer than run_limit_hours = {self._spec.run_limit_hours:g} and "
+                "was stopped. Its checkpoints are kept; raise the limit to let it go on for longer."
             )
-
-
-def _stop(cluster: RunCluster, grace_seconds: float) -> None:
-    """Stop in a thread, where an interrupt cannot cut it short. A second one ends the grace."""
-    threads: list[threading.Thread] = []
-    failures: list[Exception] = []
-    interrupt: BaseException | None = None
-
-    def stop(seconds: float) -> None:
-        try:
-            cluster.stop(seconds)
-        except Exception as error:  # noqa: BLE001  raised in the caller's thread
-            failures.append(error)
-
-    def begin(seconds: float) -> None:
-        thread = threading.Thread(target=stop, args=(seconds,))
-        threads.append(thread)
-        thread.start()
-
-    begin(grace_seconds)
-    while any(thread.is_alive() for thread in threads):
-        try:
-            for thread in list(threads):
-                thread.join(0.1)
-        except (KeyboardInterrupt, DagsterExecutionInterruptedError) as error:
-            interrupt = error
-            begin(0.0)
-    if failures:
-        raise failures[0]
-    if interrupt is not None:
-        raise interrupt
 
 
 def _local(settings: Settings) -> Backend:

@@ -2,8 +2,9 @@
 
 Ray's workers leave the process group they were started in, and `gcs_server` survives SIGTERM, so a
 group and a polite signal are not enough. A process belongs to a session if any of these says so:
-the marker in its environment, its output going to a file in the session's directory, its parent. The processes themselves are named by pid and start time, so
-that a pid that is used again is never mistaken for the one that was meant.
+the marker in its environment, its output going to a file in the session's directory, its parent.
+Processes are named by pid and start time, so that a pid that is used again is never mistaken for
+the one that was meant.
 """
 
 import contextlib

@@ -6,13 +6,13 @@ leaves everything else alone. `local` makes the sessions, `processes` finds what
 """
 
 import contextlib
-import os
+import logging
 import shutil
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, field_validator
 
 from factory.control.processes import Process, end_all
 from factory.errors import RunFailed
@@ -20,6 +20,10 @@ from factory.namespace.owner import Owner, this_process
 
 SOCKET_ROOT = Path("/tmp")  # noqa: S108  a session's own directory in it is made with mode 0700
 """Where sessions keep their files. Ray puts sockets below it, whose paths may have 107 bytes."""
+
+
+_PREFIX = "fy-"
+_log = logging.getLogger(__name__)
 
 
 class Session(BaseModel, frozen=True, extra="forbid"):
@@ -30,6 +34,14 @@ class Session(BaseModel, frozen=True, extra="forbid"):
     owner: Owner
     directory: Path
     created_at: str
+
+    @field_validator("directory")
+    @classmethod
+    def _is_ours(cls, directory: Path) -> Path:
+        """It will be removed with all that is in it, so nothing but a session's own will do."""
+        if not directory.is_absolute() or not directory.name.startswith(_PREFIX):
+            raise ValueError(f"{directory} is not a session's directory")
+        return directory
 
     def __str__(self) -> str:
         return f"session {self.id} of run {self.run_id}"
@@ -55,7 +67,7 @@ class Sessions:
             id=session_id,
             run_id=run_id,
             owner=this_process(),
-            directory=self._socket_root / f"fy-{session_id}",
+            directory=self._socket_root / f"{_PREFIX}{session_id}",
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         try:
@@ -83,11 +95,21 @@ class Sessions:
         return left
 
     def all(self) -> list[Session]:
-        """Every session on record. A record that a crash cut off has no directory yet."""
+        """Every session on record. A record that nobody can read is named in the log."""
         found: list[Session] = []
         for path in sorted(self._records.glob("*.json")):
-            with contextlib.suppress(ValidationError, FileNotFoundError):
+            try:
                 found.append(Session.model_validate_json(path.read_bytes()))
+            except FileNotFoundError:
+                continue
+            except ValidationError as error:
+                _log.warning(
+                    "%s is not a session's record and is passed over. Look for processes in %s, "
+                    "then remove it. %s",
+                    path,
+                    self._socket_root,
+                    error,
+                )
         return found
 
     def sweep(self) -> list[Session]:
@@ -109,7 +131,7 @@ class Sessions:
     def _write(self, session: Session) -> None:
         scratch = self._records / f".{session.id}"
         scratch.write_text(session.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        os.replace(scratch, self._record(session.id))
+        scratch.replace(self._record(session.id))
 
     def _record(self, session_id: str) -> Path:
         return self._records / f"{session_id}.json"

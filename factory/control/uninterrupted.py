@@ -1,0 +1,57 @@
+"""Teardown that an interrupt cannot cut short. What is torn down is a `backend.RunCluster`."""
+
+import threading
+
+from dagster import DagsterExecutionInterruptedError
+
+from factory.control.backend import RunCluster
+
+_INTERRUPTS = (KeyboardInterrupt, DagsterExecutionInterruptedError)
+
+
+def stop(cluster: RunCluster, grace_seconds: float) -> None:
+    """Stop a cluster and come back when nothing of it is left, whatever signals come meanwhile.
+
+    The work is done in a thread, because signals are raised in the main one. An interrupt ends the
+    grace, and is raised again at the end.
+
+    Raises:
+        RunFailed: something is left.
+    """
+    stopping = _Stopping(cluster)
+    stopping.begin(grace_seconds)
+    interrupt: BaseException | None = None
+    while stopping.goes_on():
+        try:
+            stopping.wait(0.1)
+        except _INTERRUPTS as error:
+            interrupt = error
+            stopping.begin(0.0)
+    if stopping.failure is not None:
+        raise stopping.failure
+    if interrupt is not None:
+        raise interrupt
+
+
+class _Stopping:
+    def __init__(self, cluster: RunCluster) -> None:
+        self._cluster = cluster
+        self._threads: list[threading.Thread] = []
+        self.failure: Exception | None = None
+
+    def begin(self, grace_seconds: float) -> None:
+        thread = threading.Thread(target=self._stop, args=(grace_seconds,))
+        self._threads.append(thread)
+        thread.start()
+
+    def goes_on(self) -> bool:
+        return any(thread.is_alive() for thread in self._threads)
+
+    def wait(self, seconds: float) -> None:
+        self._threads[-1].join(seconds)
+
+    def _stop(self, grace_seconds: float) -> None:
+        try:
+            self._cluster.stop(grace_seconds)
+        except Exception as error:
+            self.failure = error

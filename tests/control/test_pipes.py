@@ -1,0 +1,371 @@
+"""The client against drivers that end in every way. Real processes and messages, without Ray.
+
+With Ray: `test_local`.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import dagster as dg
+import pytest
+
+from factory.control import pipes
+from factory.control.backend import RunCluster, State
+from factory.control.instance import ensure
+from factory.control.logs import FileSource
+from factory.control.pipes import FactoryPipesClient
+from factory.control.uninterrupted import stop
+from factory.errors import RunFailed
+from factory.keys import Classification
+from factory.namespace import Namespace, RunDirectory
+from factory.settings import Settings
+from factory.spec import CodeIdentity, Launch, RunSpec
+
+OPEN = """
+import os, signal, sys, time
+from dagster_pipes import open_dagster_pipes
+from factory.training.messages import NamespaceMessageWriter
+opened = open_dagster_pipes(message_writer=NamespaceMessageWriter(interval_seconds=0.0))
+step = {"kind": "step", "of": 3, "loss": 2.0, "grad_norm": 1.0, "learning_rate": 1e-4,
+        "tokens": 100, "seconds": 0.1}
+"""
+
+
+@dataclass
+class PlainCluster:
+    """A driver as a process of its own, without a cluster."""
+
+    code: str
+    log: Path
+    wait_seconds: float = 0.0
+    process: subprocess.Popen[bytes] | None = None
+    began: float = field(default_factory=time.monotonic)
+    stops: list[float] = field(default_factory=list)
+
+    def submit(self, environment: Mapping[str, str]) -> None:
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", OPEN + self.code],
+                env={**os.environ, **environment},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def poll(self) -> State:
+        if time.monotonic() - self.began < self.wait_seconds:
+            return State(phase="queued", reason="2 of 2 places are taken")
+        assert self.process is not None
+        code = self.process.poll()
+        if code is None:
+            return State(phase="running", reason="running")
+        return State(phase="failed" if code else "succeeded", exit_code=code)
+
+    def read_log(self) -> FileSource:
+        return FileSource(self.log)
+
+    def facts(self) -> Mapping[str, str]:
+        return {"cluster": "plain"}
+
+    def stop(self, grace_seconds: float) -> None:
+        self.stops.append(grace_seconds)
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGTERM)
+            try:
+                self.process.wait(grace_seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(10)
+
+
+@dataclass
+class Outcome:
+    result: dg.ExecuteInProcessResult
+    lines: list[str]
+    run: RunDirectory
+    cluster: PlainCluster
+    messages: list[object]
+
+    @property
+    def error(self) -> str:
+        [failed] = self.result.get_step_failure_events()
+        error = failed.step_failure_data.error
+        assert error is not None
+        while error.cause is not None:
+            error = error.cause
+        return error.message
+
+
+@dataclass
+class Runner:
+    """Executes a Dagster job whose one op runs a driver."""
+
+    settings: Settings
+    instance: dg.DagsterInstance
+    classification: Classification = "public"
+    wait_seconds: float = 0.0
+    spec: RunSpec = field(default_factory=lambda: RunSpec(recipe="debug.pretrain", mix="smoke"))
+    grace_seconds: float = 10.0
+    cluster: PlainCluster | None = None
+
+    def start(self, launch: Launch, run_directory: RunDirectory) -> RunCluster:
+        assert self.cluster is not None
+        return self.cluster
+
+    def run(self, code: str) -> Outcome:
+        messages: list[object] = []
+        directories: list[RunDirectory] = []
+
+        @dg.op
+        def train(context: dg.OpExecutionContext) -> None:
+            launch = launch_of(context.run_id, self.classification, self.spec)
+            run = Namespace(self.settings.root).open_run(self.classification, context.run_id)
+            directories.append(run)
+            self.cluster = PlainCluster(
+                code, run.directory("logs") / "driver.log", self.wait_seconds
+            )
+            client = FactoryPipesClient(
+                self.settings, self, grace_seconds=self.grace_seconds, poll_seconds=0.02
+            )
+            done = client.run(context=context, launch=launch, run_directory=run)
+            messages.extend(done.get_custom_messages())
+
+        @dg.job(executor_def=dg.in_process_executor)
+        def job() -> None:
+            train()
+
+        result = job.execute_in_process(instance=self.instance, raise_on_error=False)
+        lines = [event.user_message for event in self.instance.all_logs(result.run_id)]
+        assert self.cluster is not None
+        assert self.cluster.process is None or self.cluster.process.poll() is not None
+        return Outcome(result, lines, directories[0], self.cluster, messages)
+
+
+def launch_of(run_id: str, classification: Classification, spec: RunSpec) -> Launch:
+    return Launch(
+        run_id=run_id,
+        attempt=1,
+        classification=classification,
+        spec=spec,
+        profile="cpu",
+        datasets={},
+        image=None,
+        code=CodeIdentity(commit=None, tree="t", lock="l"),
+    )
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dg.DagsterInstance]:
+    """One Dagster instance for all of this module: making one takes seconds."""
+    folder = tmp_path_factory.mktemp("home")
+    settings = Settings.from_environment(
+        {"DAGSTER_HOME": str(folder), "FACTORY_STATE": str(folder)}
+    )
+    with ensure(settings) as instance:
+        yield instance
+
+
+@pytest.fixture
+def runner(settings: Settings, home: dg.DagsterInstance) -> Runner:
+    return Runner(settings, home)
+
+
+def test_a_run_that_does_well(runner: Runner, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = runner.run(
+        """
+with opened as pipes:
+    print("launch of", pipes.get_extra("launch")["run_id"])
+    pipes.report_custom_message({"kind": "phase", "name": "cluster", "seconds": 1.5})
+    pipes.report_custom_message({**step, "step": 3})
+    pipes.log.info("a word")
+"""
+    )
+    assert outcome.result.success
+    assert "cluster (1.5 s)" in outcome.lines
+    assert any(line.startswith("step 3/3, loss 2.0000, grad norm 1.000") for line in outcome.lines)
+    assert "a word" in outcome.lines
+    assert len(outcome.messages) == 2
+    assert not [e for e in outcome.result.all_events if e.is_step_materialization]
+
+
+def test_what_the_driver_prints_is_the_steps_output(runner: Runner) -> None:
+    outcome = runner.run("print('printed line')\nwith opened as pipes: pass")
+    [captured] = [e for e in outcome.result.all_events if e.event_type_value == "LOGS_CAPTURED"]
+    data = cast("Any", captured.event_specific_data)
+    key = [outcome.result.run_id, "compute_logs", data.file_key]
+    log = runner.instance.compute_log_manager.get_log_data(key).stdout
+    assert log is not None
+    assert b"printed line\n" in log
+    assert "printed line" not in "".join(outcome.lines)
+
+
+def test_an_exception_comes_first_then_the_end_of_the_log(runner: Runner) -> None:
+    outcome = runner.run(
+        """
+with opened as pipes:
+    for i in range(100): print("line", i, flush=True)
+    raise ValueError("learning rate is negative")
+"""
+    )
+    first, second, *rest = outcome.error.splitlines()
+    assert "ValueError: learning rate is negative" in first
+    assert second == "The driver ended with exit code 1."
+    assert "The last lines of" in rest[0]
+    assert "  line 99" in rest
+    assert "  line 10" not in rest
+    assert len(rest) == 41
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("os._exit(0)", "exit code 0 but never closed its messages"),
+        ("pipes.close(); os._exit(7)", "ended with exit code 7, although it had closed"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "ended by SIGKILL: killed, by a person or for"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "ended by SIGSEGV before it closed"),
+        ("os._exit(3)", "ended with exit code 3: it refused the launch"),
+    ],
+)
+def test_a_driver_that_only_seems_to_do_well_fails(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, code: str, said: str
+) -> None:
+    monkeypatch.setattr(pipes, "LATE_CLOSE_SECONDS", 0.3)
+    outcome = runner.run(f"with opened as pipes:\n    print('last words', flush=True)\n    {code}")
+    assert not outcome.result.success
+    assert said in outcome.error
+    assert "  last words" in outcome.error
+
+
+def test_a_driver_that_never_opens_fails(runner: Runner) -> None:
+    assert "It printed nothing" in runner.run("sys.exit(0)").error
+    missing = runner.run("import no_such_module")
+    assert "No module named 'no_such_module'" in missing.error
+
+
+def test_of_a_private_run_nothing_that_it_said_reaches_dagster(runner: Runner) -> None:
+    runner.classification = "private"
+    outcome = runner.run(
+        """
+with opened as pipes:
+    print("patient 4711", flush=True)
+    pipes.log.info("patient 4711")
+    raise ValueError("patient 4711")
+"""
+    )
+    assert not outcome.result.success
+    assert "ValueError was raised in the driver" in outcome.error
+    log = outcome.run.path / "logs" / "driver.log"
+    assert str(log) in outcome.error
+    assert "patient 4711" in log.read_text()
+    home = Path(runner.instance.root_directory)
+    stored = [p for p in home.rglob("*") if p.is_file() and b"4711" in p.read_bytes()]
+    assert stored == []
+    assert "4711" not in "".join(outcome.lines)
+
+
+def test_waiting_has_its_own_limit(runner: Runner) -> None:
+    runner.wait_seconds = 60
+    runner.spec = runner.spec.model_copy(update={"queue_limit_hours": 0.5 / 3600})
+    outcome = runner.run("time.sleep(600)")
+    assert "waited longer than queue_limit_hours" in outcome.error
+    assert "2 of 2 places are taken" in outcome.error
+
+
+def test_time_in_the_queue_does_not_count_as_running(runner: Runner) -> None:
+    runner.wait_seconds = 1.0
+    runner.spec = runner.spec.model_copy(update={"run_limit_hours": 0.9 / 3600})
+    assert runner.run("with opened: pass").result.success
+
+
+def test_a_run_over_its_limit_is_stopped_gracefully(runner: Runner) -> None:
+    runner.spec = runner.spec.model_copy(update={"run_limit_hours": 1.5 / 3600})
+    outcome = runner.run(
+        """
+def end(*_): raise SystemExit(0)
+signal.signal(signal.SIGTERM, end)
+with opened as pipes:
+    try: time.sleep(600)
+    finally: pipes.report_custom_message({"kind": "phase", "name": "checkpoint", "seconds": 2})
+"""
+    )
+    assert "took longer than run_limit_hours" in outcome.error
+    assert "checkpoint (2.0 s)" in outcome.lines  # said after it was asked to stop
+
+
+def test_a_driver_that_will_not_stop_is_killed(runner: Runner) -> None:
+    runner.spec = runner.spec.model_copy(update={"run_limit_hours": 1.0 / 3600})
+    runner.grace_seconds = 0.5
+    began = time.monotonic()
+    outcome = runner.run("signal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)")
+    assert "run_limit_hours" in outcome.error
+    assert time.monotonic() - began < 30
+
+
+def test_cancelling_in_the_ui_stops_a_run_that_gets_no_signal(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipes, "CANCEL_POLL_SECONDS", 0.2)
+
+    def cancel() -> None:
+        while not (
+            runs := runner.instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+        ):
+            time.sleep(0.05)
+        time.sleep(0.5)
+        runner.instance.report_run_canceling(runs[0])
+
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
+    outcome = runner.run("time.sleep(600)")
+    canceller.join()
+    assert not outcome.result.success
+    assert outcome.cluster.stops[0] == runner.grace_seconds
+    run = runner.instance.get_run_by_id(outcome.result.run_id)
+    assert run is not None
+    assert run.status == dg.DagsterRunStatus.CANCELED
+
+
+class Slow:
+    """A cluster that takes its time to stop."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.ended = threading.Event()
+        self.stops: list[float] = []
+
+    def stop(self, grace_seconds: float) -> None:
+        self.stops.append(grace_seconds)
+        self.ended.wait(grace_seconds and self.seconds)
+        self.ended.set()
+
+
+def test_an_interrupt_does_not_cut_a_teardown_short_but_ends_its_grace() -> None:
+    cluster = Slow(60)
+    interrupt = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        stop(cluster, 30.0)  # type: ignore[arg-type]
+    interrupt.join()
+    assert cluster.ended.is_set()
+    assert cluster.stops == [30.0, 0.0]
+    assert time.monotonic() - began < 10
+
+
+def test_a_failed_teardown_is_not_silent() -> None:
+    class Stuck:
+        def stop(self, grace_seconds: float) -> None:
+            raise RunFailed("process 1 is left")
+
+    with pytest.raises(RunFailed, match="process 1 is left"):
+        stop(Stuck(), 0.0)  # type: ignore[arg-type]
