@@ -1,0 +1,110 @@
+"""Names, fields and values of a spec: refused before anything starts, with the nearest name."""
+
+from pathlib import Path
+
+import pytest
+
+from factory.control.clusters import cluster, clusters
+from factory.control.nearest import naming
+from factory.control.selection import select
+from factory.control.specs import check, with_sets
+from factory.discovery import datasets
+from factory.errors import DeclarationError, SpecError
+from factory.spec import RunSpec
+
+SPEC = RunSpec(recipe="debug.pretrain", mix="smoke", overrides={"train.train_iters": "5"})
+
+
+def test_sets_are_parsed_by_the_field() -> None:
+    changed = with_sets(SPEC, {"workers": "2", "run_limit_hours": "0.5", "mix": "other"})
+    assert (changed.workers, changed.run_limit_hours, changed.mix) == (2, 0.5, "other")
+    assert changed.overrides == SPEC.overrides
+
+
+def test_overrides_are_added_by_path() -> None:
+    changed = with_sets(SPEC, {"overrides.train.global_batch_size": "8"})
+    assert changed.overrides == {"train.train_iters": "5", "train.global_batch_size": "8"}
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        ({"worker": "2"}, r"no field 'worker'. Did you mean workers"),
+        ({"workers": "0"}, r"workers='0': Input should be greater than or equal to 1"),
+        ({"workers": "two"}, r"workers='two': Input should be a valid integer"),
+        ({"overrides": "train_iters=3"}, r"name the field of the recipe"),
+    ],
+)
+def test_wrong_sets(sets: dict[str, str], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        with_sets(SPEC, sets)
+
+
+def test_every_wrong_name_is_listed() -> None:
+    wrong = RunSpec(recipe="debug.pretran", mix="smok", cluster="lokal")
+    with pytest.raises(SpecError) as refused:
+        check(wrong)
+    assert [line.partition(".")[0] for line in str(refused.value).splitlines()] == [
+        "No recipe 'debug",
+        "No mix 'smok' in definitions/mixes",
+        "No cluster 'lokal' in definitions/clusters",
+    ]
+    assert "Did you mean debug.pretrain?" in str(refused.value)
+
+
+def test_unknown_override_names_the_nearest() -> None:
+    with pytest.raises(SpecError, match=r"train\.train_iters"):
+        check(with_sets(SPEC, {"overrides.train.train_iter": "5"}))
+
+
+def test_gpus_on_the_cpu_profile() -> None:
+    with pytest.raises(SpecError, match="which has no GPUs. Leave it 0"):
+        check(with_sets(SPEC, {"gpus_per_worker": "1"}))
+
+
+def test_select_takes_datasets_and_assets() -> None:
+    declared = datasets().values()
+    whole = select(["public/text/plos"], declared)
+    assert [step.name for step in whole] == [
+        "raw", "clean", "split", "energon/train", "energon/validation", "energon/test"
+    ]  # fmt: skip
+    (one,) = select(["public/text/plos/clean"], declared)
+    assert one.name == "clean"
+
+
+def test_select_names_the_nearest() -> None:
+    with pytest.raises(SpecError, match=r"Did you mean public/text/plos\?"):
+        select(["public/text/plso"], datasets().values())
+
+
+def test_naming_of_many_is_short() -> None:
+    text = naming("d7", [f"dataset_{i}" for i in range(1000)])
+    assert text.endswith("and 988 more.")
+    assert naming("x", []) == "None is declared."
+
+
+class TestClusters:
+    def test_local_is_declared(self) -> None:
+        assert cluster("local").profile == "cpu"
+
+    @pytest.mark.parametrize(
+        ("name", "text", "message"),
+        [
+            ("a", "name: a\nkind: kubernetes\nprofile: h100\n", "kind 'kubernetes'; known kinds"),
+            ("a", "name: b\nkind: local\nprofile: cpu\n", "names its cluster 'b'"),
+            ("a", "name: a\nkind: local\nprofile: tpu\n", "profile: Input should be"),
+            ("a", "name: a\nkind: local\nprofile: cpu\ncpus: 3\n", "cpus: Extra inputs"),
+            ("a", "- a\n", "holds list"),
+            ("a", "", "holds NoneType"),
+            ("a", "name: [\n", "is not YAML"),
+        ],
+    )
+    def test_wrong_files(self, tmp_path: Path, name: str, text: str, message: str) -> None:
+        (tmp_path / f"{name}.yaml").write_text(text)
+        with pytest.raises(DeclarationError, match=message):
+            clusters(tmp_path)
+
+    def test_unknown_name_lists_the_known(self, tmp_path: Path) -> None:
+        (tmp_path / "west.yaml").write_text("name: west\nkind: local\nprofile: cpu\n")
+        with pytest.raises(SpecError, match="No cluster 'east'.*Known: west"):
+            cluster("east", tmp_path)
