@@ -41,11 +41,12 @@ def show(
     directory = find_run(open_namespace(settings), run)
     lines = step_lines(directory)
     record = _read(directory.path / "record.json", RunRecord)
+    saved = [str(path) for path in checkpoints(directory)]
     facts: dict[str, Any] = {
         **_row(directory, _dagster_states([directory.run_id], settings).get(directory.run_id)),
         "run": directory.run_id,
         "directory": str(directory.path),
-        "checkpoints": [str(path) for path in checkpoints(directory)],
+        "checkpoints": saved,
         "spec": _read(directory.path / "spec.json", RunSpec),
         "record": record,
     }
@@ -61,6 +62,7 @@ def show(
         return
     spec: RunSpec | None = facts.pop("spec")
     facts.pop("record")
+    facts["checkpoints"] = "\n".join(saved) or None
     console.print(table("", [{"": name, " ": value} for name, value in facts.items()]))
     if spec:
         console.print(table("Asked for", [{"": k, " ": str(v)} for k, v in spec]))
