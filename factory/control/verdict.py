@@ -57,7 +57,7 @@ def describe_exit(code: int) -> str:
             name = signal.Signals(-code).name
         except ValueError:
             name = f"signal {-code}"
-        hint = ": killed, by a person or for want of memory" if name == "SIGKILL" else ""
+        hint = " (by a person, or for want of memory)" if name == "SIGKILL" else ""
         return f"was ended by {name}{hint}"
     return f"ended with exit code {code}"
 

@@ -54,7 +54,7 @@ def test_a_million_lines_arrive_once_and_in_order(tmp_path: Path) -> None:
 
 def test_a_line_of_5_mb_is_whole_and_memory_stays_bounded(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    long = "".join(random.choices("abcdefgh ä€", k=5_000_000))  # noqa: S311
+    long = "".join(random.choices("abcdefgh ä€", k=5_000_000))
     log.write_text(f"before\n{long}\nafter\n", encoding="utf-8")
     reader = LineReader(FileSource(log))
     tracemalloc.start()
@@ -137,7 +137,7 @@ class Dropped(Exception):
 @pytest.mark.parametrize("seed", range(20))
 def test_a_stream_that_drops_and_replays_is_read_once(seed: int) -> None:
     """Each connection sends the log from its first byte, in other blocks, and drops somewhere."""
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)
     log = b"".join(b"line %d \xc3\xa4\n" % i for i in range(2_000)) + b"no line break"
     connections = 0
 

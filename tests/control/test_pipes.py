@@ -231,7 +231,10 @@ with opened as pipes:
     [
         ("os._exit(0)", "exit code 0 but never closed its messages"),
         ("pipes.close(); os._exit(7)", "ended with exit code 7, although it had closed"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "ended by SIGKILL: killed, by a person or for"),
+        (
+            "os.kill(os.getpid(), signal.SIGKILL)",
+            "ended by SIGKILL (by a person, or for want of memory) before",
+        ),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "ended by SIGSEGV before it closed"),
         ("os._exit(3)", "ended with exit code 3: it refused the launch"),
     ],
