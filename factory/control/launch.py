@@ -96,7 +96,7 @@ def _run(request: Request, settings: Settings | None, progress: Progress | None)
     environment = {**inherited_environment(), **chosen.environment(), "PYTHONUNBUFFERED": "1"}
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         child = subprocess.Popen(
-            [sys.executable, "-m", "factory.control.launched"],
+            [sys.executable, "-P", "-m", "factory.control.launched"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

@@ -58,7 +58,7 @@ def test_unknown_override_names_the_nearest() -> None:
 
 
 def test_gpus_on_the_cpu_profile() -> None:
-    with pytest.raises(SpecError, match="which has no GPUs. Leave it 0"):
+    with pytest.raises(SpecError, match=r"which has no GPUs\. Leave it 0"):
         check(with_sets(SPEC, {"gpus_per_worker": "1"}))
 
 
@@ -73,7 +73,7 @@ def test_select_takes_datasets_and_assets() -> None:
 
 
 def test_select_names_the_nearest() -> None:
-    with pytest.raises(SpecError, match=r"Did you mean public/text/plos\?"):
+    with pytest.raises(SpecError, match=r"Did you mean public/text/plos"):
         select(["public/text/plso"], datasets().values())
 
 
@@ -106,5 +106,5 @@ class TestClusters:
 
     def test_unknown_name_lists_the_known(self, tmp_path: Path) -> None:
         (tmp_path / "west.yaml").write_text("name: west\nkind: local\nprofile: cpu\n")
-        with pytest.raises(SpecError, match="No cluster 'east'.*Known: west"):
+        with pytest.raises(SpecError, match=r"No cluster .east..*Known: west"):
             cluster("east", tmp_path)
