@@ -57,9 +57,7 @@ def parse_all(
     problems: list[str] = []
     for path, text in overrides.items():
         try:
-            if path not in fields:
-                raise SpecError(_unknown(recipe, path, fields))
-            values[path] = parse(path, text, fields[path])
+            values[path] = parse(path, text, _field(recipe, path, fields))
         except SpecError as problem:
             problems.append(str(problem))
     if problems:
@@ -91,7 +89,9 @@ def _typed(path: str, text: str, field: Field) -> Value:
 def _check_range(path: str, value: float, field: Field) -> None:
     low, high = field.minimum, field.maximum
     if (low is not None and value < low) or (high is not None and value > high):
-        raise SpecError(f"{path} is {value:g}; it takes {_takes(field)}. Recipe: {field.default}.")
+        raise SpecError(
+            f"{path} is {_number(value)}; it takes {_takes(field)}. Recipe: {field.default}."
+        )
 
 
 def _takes(field: Field) -> str:
@@ -99,18 +99,24 @@ def _takes(field: Field) -> str:
     words = kinds.get(field.type) or f"one of {', '.join(field.choices)}"
     low, high = field.minimum, field.maximum
     if low is not None and high is not None:
-        words += f" from {low:g} to {high:g}"
+        words += f" from {_number(low)} to {_number(high)}"
     elif low is not None:
-        words += f" from {low:g}"
+        words += f" from {_number(low)}"
     elif high is not None:
-        words += f" up to {high:g}"
+        words += f" up to {_number(high)}"
     return f"{words} or none" if field.optional else words
 
 
-def _unknown(recipe: str, path: str, fields: Mapping[str, Field]) -> str:
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else f"{value:g}"
+
+
+def _field(recipe: str, path: str, fields: Mapping[str, Field]) -> Field:
+    if path in fields:
+        return fields[path]
     last = path.rpartition(".")[2]
     same = [name for name in fields if name.rpartition(".")[2] == last]
     close = difflib.get_close_matches(path, fields, n=NEAREST, cutoff=0.6)
     nearest = list(dict.fromkeys([*same, *close]))[:NEAREST]
     meant = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
-    return f"{recipe} has no field {path!r} that a run may set.{meant}"
+    raise SpecError(f"{recipe} has no field {path!r} that a run may set.{meant}")

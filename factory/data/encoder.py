@@ -18,6 +18,9 @@ PAD, BEGIN, END = 256, 257, 258
 
 VOCABULARY_SIZE = 259
 
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""What the options of a question are called."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -70,23 +73,24 @@ def task_encoder(length: int) -> "TaskEncoder[Any, Any, Any, Any]":
         content: dict[str, Any]
 
     @edataclass
-    class Sequence_(Sample):
+    class Encoded(Sample):
         piece: Piece
 
     @stateless
     def cook(raw: dict[str, Any]) -> Canonical:
-        return Canonical(**basic_sample_keys(raw), content=raw["json"])
+        keys = cast("dict[str, Any]", basic_sample_keys(raw))
+        return Canonical(**keys, content=raw["json"])
 
     class Encoder(DefaultTaskEncoder[Any, Any, Any, Any]):
         cookers = (Cooker(cook),)
 
         @stateless
-        def encode_sample(self, sample: Canonical) -> Iterator[Sequence_]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        def encode_sample(self, sample: Canonical) -> Iterator[Encoded]:
             for piece in pieces(tokens_of(text_of(sample.content)), length):
-                yield Sequence_.derive_from(sample, piece=piece)
+                yield Encoded.derive_from(sample, piece=piece)
 
         @stateless
-        def batch(self, samples: list[Sequence_]) -> dict[str, Any]:
+        def batch(self, samples: list[Encoded]) -> dict[str, Any]:
             found = [sample.piece for sample in samples]
             positions = torch.arange(length)
             trained = torch.tensor([piece.trained for piece in found])
@@ -118,15 +122,10 @@ def _document(document: Mapping[str, Any]) -> str:
 
 
 def _question(question: Mapping[str, Any]) -> str:
-    options = question.get("options") or []
-    listed = (
-        options.items()
-        if isinstance(options, Mapping)
-        else zip("ABCDEFGHIJ", options, strict=False)
-    )
+    options: Sequence[str] = question.get("options") or ()
     lines = [
         f"Question: {question['question']}",
-        *(f"{letter}. {text}" for letter, text in listed),
+        *(f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)),
         f"Answer: {question['answer']}",
     ]
     if question.get("explanation"):

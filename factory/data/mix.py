@@ -17,7 +17,7 @@ from factory.spec import RunSpec
 type Weighted = Sequence[tuple[float, Dataset]]
 
 ENERGON_PART = "train"
-"""The part that a loader asks Energon for. One directory of ours holds one split, under any part."""
+"""The part that is asked of Energon. A directory of ours holds one split, under every part."""
 
 
 @dataclass(frozen=True, kw_only=True)

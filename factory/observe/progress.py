@@ -10,15 +10,18 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from megatron.bridge.training.callbacks import Callback, CallbackContext
 from megatron.core.num_microbatches_calculator import get_num_microbatches
 
 from factory.reports import Phase, StepLine
 
+if TYPE_CHECKING:
+    from megatron.bridge.training.config import ConfigContainer
+
 LOSS, TOKENS = "lm loss", "loss tokens"
-"""Keys of Bridge's loss report; the second is put there by `factory.training.forward`."""
+"""Keys of Bridge's loss report; the second comes from `factory.training.forward`."""
 
 STEPS, PHASES = "steps.jsonl", "phases.jsonl"
 
@@ -34,7 +37,7 @@ class _Step:
 
 
 class Progress(Callback):
-    """Writes `steps.jsonl` and `phases.jsonl` into a directory, on the one rank that has the loss."""
+    """Writes `steps.jsonl` and `phases.jsonl`, on the one rank that has the loss."""
 
     def __init__(self, directory: Path, *, interval: int, steps: int, started: float) -> None:
         self.directory = directory
@@ -65,7 +68,8 @@ class Progress(Callback):
             return
         if self._failure is not None:
             raise self._failure
-        micro_batches = context.state.cfg.data_parallel_size * get_num_microbatches()
+        config = cast("ConfigContainer", context.state.cfg)
+        micro_batches = config.data_parallel_size * get_num_microbatches()
         groups: list[dict[str, Any]] = context.optimizer.param_groups if context.optimizer else []
         self._queue.put(
             _Step(
@@ -112,7 +116,7 @@ class Progress(Callback):
                         file = phases if isinstance(line, Phase) else steps
                         file.write(line.model_dump_json() + "\n")
                         file.flush()
-        except BaseException as failure:  # noqa: BLE001, raised again on the training thread
+        except BaseException as failure:
             self._failure = failure
 
     def _interval_line(self, step: _Step) -> StepLine | None:

@@ -20,7 +20,7 @@ from factory.data.mix import blend
 from factory.discovery import check_overrides, mixes, recipe_names
 from factory.errors import RunFailed, SpecError
 from factory.keys import parse
-from factory.namespace import Namespace, RunDirectory
+from factory.namespace import Namespace
 from factory.reports import Phase, RunRecord, StepLine
 from factory.settings import Settings
 from factory.spec import Launch
@@ -173,10 +173,11 @@ class Driver:
 
 def _failure(reference: Any, rank: int) -> Failure | None:
     import ray
+    from ray.exceptions import RayError
 
     try:
         result = ray.get(reference)
-    except ray.exceptions.RayError as error:
+    except RayError as error:
         summary = str(error).strip().splitlines()[0]
         return Failure(rank=rank, at=0.0, refused=False, summary=summary, details=str(error))
     return result if isinstance(result, Failure) else None

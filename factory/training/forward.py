@@ -16,9 +16,7 @@ def forward_step(
     state: GlobalState, data_iterator: Iterable[Any], model: Any, return_schedule_plan: bool = False
 ) -> tuple[torch.Tensor, Any]:
     """One micro-batch forward; the loss function runs where Megatron calls it."""
-    output, loss_function = gpt_step.forward_step(
-        state, data_iterator, model, return_schedule_plan
-    )
+    output, loss_function = gpt_step.forward_step(state, data_iterator, model, return_schedule_plan)
     return output, partial(_with_tokens, loss_function)
 
 

@@ -5,7 +5,7 @@ namespace: SQLite on a network file system corrupts. The id is stored in the run
 that a second start of a run continues its MLflow run. Bridge logs into the run that is active.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ def logger_settings(state: Path, launch: Launch) -> dict[str, Any]:
 
 
 @contextmanager
-def active(state: Path, launch: Launch, run: RunDirectory) -> Iterator[str]:
+def active(state: Path, launch: Launch, run: RunDirectory) -> Generator[str]:
     """Within: the run's MLflow run is the active one. Only the last rank logs, so only it calls."""
     import mlflow
 

@@ -8,23 +8,35 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+from unittest.mock import patch
 
 from factory.discovery import check_overrides
+from factory.errors import SpecError
 from factory.namespace import RunDirectory
 from factory.spec import Launch
 from factory.training import profiles, tracking
 from factory.training.assign import assign
 
 if TYPE_CHECKING:
+    from megatron.bridge.models.gpt_provider import GPTModelProvider
     from megatron.bridge.training.config import ConfigContainer
 
 BLEND_FILE = "blend.yaml"
 MONITOR = "monitor"
 """Directory of what a run says about itself while it runs."""
+
+SLOW_IMPORTS = (
+    "megatron.bridge.training.pretrain",
+    "factory.observe.progress",
+    "factory.training.forward",
+    "factory.training.loader",
+    "mlflow",
+)
 
 
 @dataclass(frozen=True)
@@ -43,11 +55,8 @@ class Job:
 def preload(launch: Launch) -> None:
     """Import everything that takes long, while the cluster is still busy with other things."""
     with profiles.hardware(launch.profile):
-        import mlflow  # noqa: F401
-        from megatron.bridge.training import pretrain  # noqa: F401
-
-        from factory.observe import progress  # noqa: F401
-        from factory.training import forward, loader  # noqa: F401
+        for name in SLOW_IMPORTS:
+            importlib.import_module(name)
 
 
 def build(job: Job) -> ConfigContainer:
@@ -93,10 +102,12 @@ def train(job: Job, config: ConfigContainer, *, rank: int) -> None:
         progress = Progress(
             job.run.directory(MONITOR),
             interval=config.logger.log_interval,
-            steps=config.train.train_iters,
+            steps=_required(config.train.train_iters, "train.train_iters"),
             started=job.started,
         )
         stack.callback(progress.close)
+        # Several hundred lines on standard output, all of them in `config.yaml`.
+        stack.enter_context(patch.object(type(config), "log_non_default_values", _silent))
         pretrain(config, forward_step, callbacks=[progress])
 
 
@@ -109,8 +120,8 @@ def _place(config: ConfigContainer, job: Job) -> None:
     config.rng.seed = launch.spec.seed
     config.dataset = BlendProvider(
         path=str(job.run.path / BLEND_FILE),
-        seq_length=config.model.seq_length,
-        micro_batch_size=config.train.micro_batch_size,
+        seq_length=cast("GPTModelProvider", config.model).seq_length,
+        micro_batch_size=_required(config.train.micro_batch_size, "train.micro_batch_size"),
         seed=launch.spec.seed,
         num_workers=launch.spec.loader_workers,
         pin_memory=launch.profile != "cpu",
@@ -118,5 +129,16 @@ def _place(config: ConfigContainer, job: Job) -> None:
     config.checkpoint.save = checkpoints
     config.checkpoint.load = checkpoints if launch.attempt > 1 else None
     config.logger.tensorboard_dir = None
+    config.logger.logging_level = logging.WARNING
     for name, value in tracking.logger_settings(job.state, launch).items():
         assign(config, f"logger.{name}", value)
+
+
+def _required(value: int | None, path: str) -> int:
+    if value is None:
+        raise SpecError(f"The recipe sets no {path}, which a run needs.")
+    return value
+
+
+def _silent(config: ConfigContainer) -> None:
+    del config

@@ -4,17 +4,18 @@ The only module of the training plane that sets environment variables. What a ra
 `train`; who watches the ranks is the driver.
 """
 
+import logging
 import os
 import socket
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from factory.errors import SpecError
+from factory.errors import RunFailed, SpecError
 from factory.spec import Launch, RunSpec
 
 if TYPE_CHECKING:
@@ -91,34 +92,39 @@ class Rank:
     def _preload(self) -> None:
         from factory.training.train import preload
 
-        warnings.simplefilter("ignore")  # those of third parties, in the log of every run
-        preload(self.launch)
+        # What third parties say while they are imported is the same in every run.
+        warnings.simplefilter("ignore")
+        logging.disable(logging.WARNING)
+        try:
+            preload(self.launch)
+        finally:
+            logging.disable(logging.NOTSET)
 
     def _build(self, job: "Job") -> Prepared:
         import platform
         from importlib.metadata import version
 
-        import ray
         import torch
+        from ray.util import get_node_ip_address
 
         from factory.training.train import build, write_config
 
         if self.launch.profile == "cpu":
-            torch.set_num_threads(max(1, (os.cpu_count() or 1) // self.ranks_here))
+            torch.set_num_threads(_threads(os.cpu_count() or 1, self.ranks_here))
         self.config = build(job)
         digest = write_config(self.config, job.run, self.launch.attempt) if not self.rank else None
         return Prepared(
             node=socket.gethostname(),
-            address=ray.util.get_node_ip_address(),
+            address=cast("Callable[[], str]", get_node_ip_address)(),
             python=platform.python_version(),
             packages={name: version(name) for name in PACKAGES},
             config_sha256=digest,
         )
 
-    def _guarded[T](self, work: Any) -> "T | Failure":
+    def _guarded[T](self, work: Callable[[], T]) -> T | Failure:
         try:
-            return cast(T, work())
-        except BaseException as error:  # noqa: BLE001, it goes to the driver, which ends the run
+            return work()
+        except BaseException as error:
             return Failure(
                 rank=self.rank,
                 at=time.time(),
@@ -143,32 +149,41 @@ def connect(address: str) -> None:
     """Connect this process to the cluster, which may still be starting.
 
     Raises:
-        ConnectionError: it did not answer in time.
+        RunFailed: it did not answer in time.
     """
-    os.environ.update(RAY_DEDUP_LOGS="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
+    os.environ.update(RAY_DEDUP_LOGS="0", RAY_COLOR_PREFIX="0")
     import ray
 
     deadline = time.monotonic() + CONNECT_SECONDS
     while True:
         try:
+            _knock(address)
             ray.init(address=address, log_to_driver=True, configure_logging=False)
         except Exception as error:
             ray.shutdown()
             if time.monotonic() > deadline:
-                raise ConnectionError(
-                    f"The Ray cluster at {address} did not answer within {CONNECT_SECONDS:.0f} s."
+                raise RunFailed(
+                    f"The Ray cluster at {address} did not answer within {CONNECT_SECONDS:.0f} s: "
+                    f"{error}"
                 ) from error
-            time.sleep(0.5)
+            time.sleep(0.1)
         else:
             return
 
 
+def _knock(address: str) -> None:
+    """Fail at once while nobody listens: Ray itself takes seconds to notice."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=5).close()
+
+
 @contextmanager
-def started(launch: Launch) -> Iterator[Sequence[Any]]:
+def started(launch: Launch) -> Generator[Sequence[Any]]:
     """One actor for each rank, importing already; all of them are ended on the way out.
 
     Raises:
-        TimeoutError: the cluster has no room for them.
+        RunFailed: the cluster has no room for them.
     """
     import ray
     from ray.util.placement_group import placement_group, remove_placement_group
@@ -180,7 +195,7 @@ def started(launch: Launch) -> Iterator[Sequence[Any]]:
     actors: list[Any] = []
     try:
         if not group.wait(PLACE_SECONDS):
-            raise TimeoutError(
+            raise RunFailed(
                 f"The cluster has no room for {spec.ranks} ranks: asked for {_bundles(spec)}, "
                 f"it has {ray.cluster_resources()}."
             )
@@ -214,6 +229,11 @@ def _strategy(spec: RunSpec) -> str:
     return "STRICT_SPREAD" if spec.gpus_per_worker else "PACK"
 
 
+def _threads(cores: int, ranks_here: int) -> int:
+    """Threads of each rank: half of its cores, since more than there are slow each other down."""
+    return max(1, cores // (2 * ranks_here))
+
+
 def _environment(launch: Launch, rank: int, local_rank: int) -> dict[str, str]:
     common = {
         "RANK": str(rank),
@@ -222,5 +242,7 @@ def _environment(launch: Launch, rank: int, local_rank: int) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
     }
-    # torch.compile costs half a minute where there is nothing to gain from it.
-    return common | ({"TORCHDYNAMO_DISABLE": "1"} if launch.profile == "cpu" else {})
+    # No compiler on a laptop, and no threads that wait for each other by spinning: with other work
+    # on the machine that made a step ten times as long.
+    laptop = {"TORCHDYNAMO_DISABLE": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+    return common | (laptop if launch.profile == "cpu" else {})

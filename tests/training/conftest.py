@@ -29,9 +29,9 @@ from factory.spec import CodeIdentity, Launch, RunSpec
 
 KEY = public("text/plos/energon/train")
 WORDS = (
-    "the patient was given a dose of aspirin after the onset of symptoms and the trial showed "
-    "that survival in both groups was similar while the risk of bleeding rose with age"
-).split()
+    *("the", "patient", "was", "given", "a", "dose", "of", "aspirin", "after", "the", "onset"),
+    *("symptoms", "and", "trial", "showed", "that", "survival", "in", "both", "groups", "risk"),
+)
 
 
 def documents(count: int, words: int = 2_000, seed: int = 7) -> list[Sample]:

@@ -6,7 +6,7 @@ names, so that a checkpoint has the same tensors on both profiles. Everything is
 puts it in and takes it out again. The `h100` profile never imports this package.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
 from factory.errors import SpecError
@@ -28,7 +28,7 @@ def refuse_cuda() -> None:
 
 
 @contextmanager
-def stand_ins() -> Iterator[None]:
+def stand_ins() -> Generator[None]:
     """Everything that Bridge needs in order to build and train a model on the CPU."""
     refuse_cuda()
     from factory.training.cpu import device, layers, placeholder

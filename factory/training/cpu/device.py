@@ -4,7 +4,7 @@ About 45 places create tensors with `device="cuda"` or call `.cuda()`. A torch f
 that argument; the few calls into `torch.cuda` that have no CPU meaning do nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -62,6 +62,14 @@ def _zero(*_: object, **__: object) -> int:
     return 0
 
 
+def _empty(*_: object, **__: object) -> dict[str, int]:
+    return {}
+
+
+def _cpu_random_state(*_: object, **__: object) -> torch.Tensor:
+    return torch.get_rng_state()
+
+
 def _in_order(*_: object, **__: object) -> AbstractContextManager[None]:
     return nullcontext()
 
@@ -75,20 +83,20 @@ _TORCH_CUDA: dict[str, Any] = {
     "memory_reserved": _zero,
     "max_memory_allocated": _zero,
     "max_memory_reserved": _zero,
-    "memory_stats": lambda *_, **__: {},
+    "memory_stats": _empty,
     "reset_peak_memory_stats": _nothing,
     "Stream": _Stream,
     "Event": _Stream,
     "stream": _in_order,
     "current_stream": _Stream,
     "default_stream": _Stream,
-    "get_rng_state": lambda *_, **__: torch.get_rng_state(),
+    "get_rng_state": _cpu_random_state,
     "set_rng_state": _nothing,
 }
 
 
 @contextmanager
-def redirected() -> Iterator[None]:
+def redirected() -> Generator[None]:
     """Within: tensors asked for on the GPU are made on the CPU, and Bridge starts without CUDA."""
     from megatron.bridge.training import initialize, setup
     from megatron.core.tensor_parallel import random as rng

@@ -5,16 +5,17 @@ and not bit-equal. Class names matter: Bridge's mappings read how a tensor is sh
 Shapes: S = sequence, B = batch, T = packed tokens, H = heads, D = head dimension.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
 
 import torch
 from megatron.core.models.backends import LocalSpecProvider
-from megatron.core.tensor_parallel.layers import ColumnParallelLinear, RowParallelLinear
+from megatron.core.tensor_parallel.layers import ColumnParallelLinear
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 
 class CpuNorm(torch.nn.Module):
@@ -103,14 +104,16 @@ class CpuDotProductAttention(torch.nn.Module):
             self._batch(
                 query[start:end, None], key[start:end, None], value[start:end, None], causal
             ).squeeze(1)
-            for start, end in zip(ends[:-1], ends[1:], strict=True)
+            for start, end in pairwise(ends)
             if end > start
         ]
         return torch.cat(parts)
 
-    def _batch(self, query_SBHD: Tensor, key_SBHD: Tensor, value_SBHD: Tensor, causal: bool) -> Tensor:
+    def _batch(
+        self, query_SBHD: Tensor, key_SBHD: Tensor, value_SBHD: Tensor, causal: bool
+    ) -> Tensor:
         query, key, value = (x.permute(1, 2, 0, 3) for x in (query_SBHD, key_SBHD, value_SBHD))
-        out_BHSD = F.scaled_dot_product_attention(
+        out_BHSD = functional.scaled_dot_product_attention(
             query,
             key,
             value,
@@ -151,12 +154,12 @@ class CpuSpecProvider(LocalSpecProvider):
 def _norm(x: Tensor, weight: Tensor, bias: Tensor | None, kind: Any) -> Tensor:
     scale = weight + 1 if kind.zero_centered else weight
     if kind.rms:
-        return F.rms_norm(x, (x.size(-1),), scale, kind.eps)
-    return F.layer_norm(x, (x.size(-1),), scale, bias, kind.eps)
+        return functional.rms_norm(x, (x.size(-1),), scale, kind.eps)
+    return functional.layer_norm(x, (x.size(-1),), scale, bias, kind.eps)
 
 
 @contextmanager
-def replaced() -> Iterator[None]:
+def replaced() -> Generator[None]:
     """Within: a model built from a Transformer Engine specification gets these layers."""
     from megatron.core.models.gpt import gpt_layer_specs, moe_module_specs
     from megatron.core.transformer import transformer_block

@@ -7,12 +7,13 @@ believe that Transformer Engine is there; this one is handed out by an `__import
 """
 
 import builtins
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,7 +40,7 @@ def _import(
     fromlist: Sequence[str] = (),
     level: int = 0,
 ) -> types.ModuleType:
-    if level == 0 and name.split(".")[0] == "transformer_engine":
+    if level == 0 and name.split(".", maxsplit=1)[0] == "transformer_engine":
         module = types.ModuleType(name)
         module.__getattr__ = _missing
         return module
@@ -68,7 +69,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 @contextmanager
-def where_missing() -> Iterator[None]:
+def where_missing() -> Generator[None]:
     """Within: as `installed`, on a machine that does not have Transformer Engine itself."""
     if importlib.util.find_spec("transformer_engine") is not None:
         yield
@@ -78,13 +79,12 @@ def where_missing() -> Iterator[None]:
 
 
 @contextmanager
-def installed() -> Iterator[None]:
+def installed() -> Generator[None]:
     """Within: `import megatron.bridge` works without Transformer Engine."""
     finder: Any = _Finder()
     sys.meta_path.insert(0, finder)
     try:
-        import megatron.bridge.peft.lora_layers  # noqa: F401
-
+        importlib.import_module(MODULE)
         yield
     finally:
         sys.meta_path.remove(finder)

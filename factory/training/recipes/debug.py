@@ -1,9 +1,10 @@
-"""Debug: two layers over bytes. What the smoke run trains: seconds on a laptop, or on one GPU."""
+"""Debug: two layers over bytes. What the smoke run trains: a minute on a laptop, less on a GPU."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from megatron.bridge.training.config import ConfigContainer
+    from megatron.bridge.models.gpt_provider import GPTModelProvider
+    from megatron.bridge.training.config import ConfigContainer, GPTDatasetConfig
 
 
 def pretrain() -> "ConfigContainer":
@@ -13,24 +14,25 @@ def pretrain() -> "ConfigContainer":
     from factory.data.encoder import VOCABULARY_SIZE
 
     config = vanilla_gpt_pretrain_config()
-    config.model.num_layers = 2
-    config.model.hidden_size = 128
-    config.model.ffn_hidden_size = 512
-    config.model.num_attention_heads = 4
-    config.model.seq_length = 256
-    config.model.position_embedding_type = "rope"
-    config.model.normalization = "RMSNorm"
-    config.model.add_bias_linear = False
-    config.model.attention_dropout = 0.0
-    config.model.hidden_dropout = 0.0
-    config.model.calculate_per_token_loss = True  # the loss of a token does not depend on its batch
-    config.model.should_pad_vocab = True
+    model = cast("GPTModelProvider", config.model)
+    model.num_layers = 2
+    model.hidden_size = 128
+    model.ffn_hidden_size = 512
+    model.num_attention_heads = 4
+    model.seq_length = 256
+    model.position_embedding_type = "rope"
+    model.normalization = "RMSNorm"
+    model.add_bias_linear = False
+    model.attention_dropout = 0.0
+    model.hidden_dropout = 0.0
+    model.calculate_per_token_loss = True  # a token's loss does not depend on its batch
+    model.should_pad_vocab = True
+    cast("GPTDatasetConfig", config.dataset).seq_length = model.seq_length
     config.tokenizer.vocab_size = VOCABULARY_SIZE
     config.tokenizer.use_tokenizer_vocab_size = True
-    config.dataset.seq_length = config.model.seq_length
-    config.train.train_iters = 100
-    config.train.global_batch_size = 16
-    config.train.micro_batch_size = 4
+    config.train.train_iters = 80
+    config.train.global_batch_size = 32
+    config.train.micro_batch_size = 8
     config.validation.eval_iters = 0
     config.optimizer.lr = 3e-3
     config.optimizer.min_lr = 3e-4

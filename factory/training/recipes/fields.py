@@ -10,7 +10,7 @@ import json
 import types
 import typing
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from factory.discovery import FIELDS, recipe_names
 from factory.overrides import Field
@@ -53,6 +53,11 @@ RANGES: dict[str, tuple[float | None, float | None]] = {
 }
 """Bridge declares no ranges; outside of these a run cannot work."""
 
+REQUIRED = frozenset(
+    {"train.train_iters", "train.global_batch_size", "train.micro_batch_size", "optimizer.lr"}
+)
+"""Bridge declares these as optional, and a run of ours cannot do without."""
+
 _SCALARS = {bool: "bool", int: "int", float: "float", str: "str"}
 
 
@@ -61,13 +66,14 @@ def fields_of(config: Any) -> dict[str, Field]:
     found: dict[str, Field] = {}
     for group in GROUPS:
         owner = getattr(config, group)
-        hints = typing.get_type_hints(type(owner))
+        hints = typing.get_type_hints(cast("type[object]", type(owner)))
         for field in dataclasses.fields(owner):
             path = f"{group}.{field.name}"
             if field.name.startswith("_") or field.name not in ONLY.get(group, {field.name}):
                 continue
             kind = _kind(hints.get(field.name), getattr(owner, field.name))
             if kind is not None:
+                kind["optional"] &= path not in REQUIRED
                 minimum, maximum = RANGES.get(path, (None, None))
                 found[path] = Field(**kind, minimum=minimum, maximum=maximum)
     return found
