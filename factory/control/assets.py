@@ -10,7 +10,6 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from factory.control import materialize
 from factory.control.lineage import asset_key, code_tag
 from factory.control.metadata import declared_metadata, kinds, owners, tags
 from factory.control.resources import RESOURCE
@@ -56,12 +55,16 @@ def _asset(step: Step) -> dg.AssetsDefinition:
         def compute_limited(
             context: dg.AssetExecutionContext, config: CleanConfig
         ) -> dg.MaterializeResult[Any]:
-            return materialize.materialize(context, step, config.limit)
+            from factory.control.materialize import materialize
+
+            return materialize(context, step, config.limit)
 
         return decorate(compute_limited)
 
     def compute(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-        return materialize.materialize(context, step, None)
+        from factory.control.materialize import materialize
+
+        return materialize(context, step, None)
 
     return decorate(compute)
 
@@ -80,7 +83,9 @@ def _checks(step: Step) -> dg.AssetChecksDefinition:
         required_resource_keys={RESOURCE},
     )
     def check(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        yield from materialize.check(context, step)
+        from factory.control.materialize import check as run_checks
+
+        yield from run_checks(context, step)
 
     return check
 

@@ -7,7 +7,7 @@ event log only says which of them belong to a run.
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from dagster import DagsterEventType, DagsterInstance
@@ -15,7 +15,9 @@ from dagster import DagsterEventType, DagsterInstance
 from factory.data.sample import canonical
 from factory.errors import StepError
 from factory.keys import Key
-from factory.namespace import Namespace, Version
+
+if TYPE_CHECKING:
+    from factory.namespace import Namespace, Version
 
 DATA_VERSION_TAG = "dagster/data_version"
 CODE_VERSION_TAG = "dagster/code_version"
@@ -30,8 +32,8 @@ def asset_key(key: Key) -> dg.AssetKey:
 
 
 def inputs_of(
-    keys: tuple[Key, ...], namespace: Namespace, instance: DagsterInstance, run_id: str
-) -> dict[Key, Version]:
+    keys: tuple[Key, ...], namespace: "Namespace", instance: DagsterInstance, run_id: str
+) -> "dict[Key, Version]":
     """The version of each upstream key that a step of this run reads.
 
     Raises:
@@ -51,8 +53,8 @@ def inputs_of(
 
 
 def version_of_run(
-    key: Key, namespace: Namespace, instance: DagsterInstance, run_id: str
-) -> Version | None:
+    key: Key, namespace: "Namespace", instance: DagsterInstance, run_id: str
+) -> "Version | None":
     """What this run, or the run that it is a retry of, materialized at the key."""
     for run in _run_and_parents(instance, run_id):
         for entry in reversed(instance.all_logs(run, DagsterEventType.ASSET_MATERIALIZATION)):
@@ -63,8 +65,8 @@ def version_of_run(
 
 
 def version_to_check(
-    key: Key, namespace: Namespace, instance: DagsterInstance, run_id: str
-) -> Version:
+    key: Key, namespace: "Namespace", instance: DagsterInstance, run_id: str
+) -> "Version":
     """What a check of this run looks at: what the run made, else a newest one that never passed.
 
     A version that passed once and is not current was rolled back on purpose: checks that run on
@@ -92,7 +94,7 @@ def code_tag(code: str, parameters: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()[:20]
 
 
-def event_tags(version: Version) -> Mapping[str, str]:
+def event_tags(version: "Version") -> Mapping[str, str]:
     """The tags by which Dagster knows a version, its code and its inputs.
 
     Given explicitly because Dagster would name the latest materialization of each input, which is

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -19,7 +19,9 @@ from factory.data import layout
 from factory.data.steps import Step
 from factory.errors import DeclarationError
 from factory.keys import Key, PrivateKey
-from factory.namespace import CheckRecord, Version
+
+if TYPE_CHECKING:
+    from factory.namespace import CheckRecord, Version
 
 PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 240
@@ -29,7 +31,8 @@ LENGTHS = 100_000
 HIDDEN_REASON = "(a reason with text of its own; in rejected.parquet)"
 
 _DEFAULT_OWNERS = {"public": "team:data", "private": "team:data-governance"}
-_FILE_KINDS = {"raw": "file", "clean": "parquet", "split": "parquet", "energon": "webdataset"}
+_STEP_KINDS = {"clean": "parquet", "split": "parquet", "energon": "webdataset"}
+_SOURCE_KINDS = {"PythonPackage": "python", "Git": "git", "Http": "http", "LocalFiles": "file"}
 
 
 def declared_metadata(step: Step) -> dict[str, Any]:
@@ -57,8 +60,8 @@ def tags(step: Step) -> dict[str, str]:
 
 def kinds(step: Step) -> set[str]:
     """What the asset's node in the graph shows as icons."""
-    source = {type(step.dataset.source).__name__.lower()} if step.kind == "raw" else set[str]()
-    return source | {_FILE_KINDS[step.kind]}
+    source = type(step.dataset.source).__name__
+    return {_STEP_KINDS.get(step.kind) or _SOURCE_KINDS.get(source, "jsonl")}
 
 
 def owners(step: Step) -> list[str]:
@@ -82,7 +85,7 @@ def slug(text: str) -> str:
 
 
 def made_metadata(
-    step: Step, version: Version, *, reused: bool, inputs: Mapping[Key, Version]
+    step: Step, version: "Version", *, reused: bool, inputs: "Mapping[Key, Version]"
 ) -> dict[str, Any]:
     """Metadata of one materialization."""
     manifest = version.manifest
@@ -101,7 +104,7 @@ def made_metadata(
     return shown
 
 
-def plain_metadata(version: Version) -> dict[str, Any]:
+def plain_metadata(version: "Version") -> dict[str, Any]:
     """What the manifest alone says of a version."""
     manifest = version.manifest
     shown: dict[str, Any] = {
@@ -122,7 +125,9 @@ def plain_metadata(version: Version) -> dict[str, Any]:
     return shown
 
 
-def check_metadata(record: CheckRecord, version: Version, *, confidential: bool) -> dict[str, Any]:
+def check_metadata(
+    record: "CheckRecord", version: "Version", *, confidential: bool
+) -> dict[str, Any]:
     """Metadata of one check result; of private data none of the facts, whose names may be rows."""
     facts = {} if confidential else record.facts
     return {"version": version.id, **facts}
@@ -167,7 +172,7 @@ def _words_of(declaration: Path) -> frozenset[str]:
     )
 
 
-def _lengths(step: Step, version: Version) -> list[int]:
+def _lengths(step: Step, version: "Version") -> list[int]:
     if step.kind != "clean":
         return []
     from factory.data import table
@@ -176,7 +181,7 @@ def _lengths(step: Step, version: Version) -> list[int]:
     return [row.characters for row in rows]
 
 
-def _preview(step: Step, version: Version, inputs: Mapping[Key, Version]) -> str:
+def _preview(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> str:
     if step.kind == "raw":
         files = islice(version.manifest.files.items(), PREVIEW_ROWS)
         return _table(("file", "size"), ((name, _size(entry.size)) for name, entry in files))

@@ -8,11 +8,14 @@ import pwd
 import socket
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from factory.namespace import Namespace, Provenance
 from factory.settings import Settings
+
+if TYPE_CHECKING:
+    from factory.namespace import Namespace, Provenance
 
 RESOURCE = "factory"
 """The one resource key that our ops require."""
@@ -25,12 +28,16 @@ class Factory:
     settings: Settings
 
     @cached_property
-    def namespace(self) -> Namespace:
+    def namespace(self) -> "Namespace":
         """The namespace under `FACTORY_ROOT`."""
+        from factory.namespace import Namespace
+
         return Namespace(self.settings.root)
 
-    def provenance(self, run_id: str) -> Provenance:
+    def provenance(self, run_id: str) -> "Provenance":
         """Who writes what a run writes."""
+        from factory.namespace import Provenance
+
         return Provenance(run_id=run_id, identity=_identity(), image=self.settings.image)
 
 

@@ -6,17 +6,18 @@ in the launchpad with its default. What the gate demands is in `gates`.
 """
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from pydantic import create_model
 
 from factory.control import figures
-from factory.control.gates import gate
 from factory.control.resources import RESOURCE, Factory
-from factory.namespace import RunDirectory
-from factory.reports import StepLine
 from factory.spec import Launch, RunSpec
+
+if TYPE_CHECKING:
+    from factory.namespace import RunDirectory
+    from factory.reports import StepLine
 
 SPEC_METADATA = "spec"
 """Job metadata that holds the spec's defaults."""
@@ -52,6 +53,8 @@ def training_job(name: str, spec: RunSpec, *, description: str | None = None) ->
 @dg.op(name="gate", required_resource_keys={RESOURCE}, out=dg.Out(dict))
 def gate_op(context: dg.OpExecutionContext, config: RunConfig) -> dict[str, Any]:
     """Refuse the run, or pin the version of everything that it reads."""
+    from factory.control.gates import gate
+
     factory: Factory = context.resources.factory
     spec = RunSpec.model_validate(config.model_dump())
     launch = gate(spec, run_id=context.run.run_id, factory=factory)
@@ -81,7 +84,7 @@ def train_op(context: dg.OpExecutionContext, config: RunConfig, launch: dict[str
     context.add_output_metadata(outcome(resolved, directory))
 
 
-def outcome(launch: Launch, directory: RunDirectory) -> dict[str, Any]:
+def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
     """What the run's page shows, read from the files that the run wrote."""
     lines = step_lines(directory)
     checkpoints = sorted((directory.path / "checkpoints").glob("iter_*"))
@@ -103,8 +106,10 @@ def outcome(launch: Launch, directory: RunDirectory) -> dict[str, Any]:
     return shown
 
 
-def step_lines(directory: RunDirectory) -> list[StepLine]:
+def step_lines(directory: "RunDirectory") -> "list[StepLine]":
     """The lines of `monitor/steps.jsonl`; one that was cut off by a crash is left out."""
+    from factory.reports import StepLine
+
     file = directory.path / "monitor" / "steps.jsonl"
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     whole = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
