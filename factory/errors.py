@@ -11,6 +11,8 @@ An error names the value, says what follows from it and what to do::
     |   |-- DamagedVersion      files differ from the manifest
     |   `-- ChecksNotPassed     a version would become current without its blocking checks
     |-- SourceError             source data cannot be fetched, or is not what was declared
+    |   |-- DeliveryRefused     a partner's delivery is not what its statement says
+    |   `-- ScanFailed          a text could not be read for identifiers, so it counts as unread
     |-- BadFile                 a source file cannot be parsed; named, with its position
     |-- StepError               a dataset step cannot finish with what it was given
     |-- SpecError               a run spec that cannot be run: unknown name, field or value
@@ -53,6 +55,14 @@ class ChecksNotPassed(NamespaceError):
 
 class SourceError(FactoryError):
     """Source data cannot be fetched, or is not what was declared."""
+
+
+class DeliveryRefused(SourceError):
+    """A partner's delivery is incomplete, unsigned or not what its statement says."""
+
+
+class ScanFailed(SourceError):
+    """A text or header could not be read for identifiers; whatever it holds counts as unread."""
 
 
 class BadFile(FactoryError):
