@@ -3,8 +3,9 @@
 Ray's own node object is used, not `ray start`: the command also starts a Ray Client server (on a
 fixed port, and it cannot be told not to) and loads Ray Serve, and takes twice as long.
 
-The Ray processes are tied to this one by the kernel and die with it. When the owner of the session
-dies, this process ends the session; a sweep does so where both were killed.
+The Ray processes are tied to this one by the kernel and die with it; when one of them dies, so does
+this process, and the run fails. When the owner of the session dies, this process ends the session;
+a sweep does so where both were killed.
 """
 
 import json
@@ -12,26 +13,32 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ray._private.node import Node
 
 READY = "ready"
 """File in the session's directory that shows that drivers can connect."""
 
-OWNER_POLL_SECONDS = 1.0
+POLL_SECONDS = 1.0
 
 
 def main() -> None:
     """Start the cluster that the argument describes and hold it while the owner lives."""
     request: dict[str, Any] = json.loads(sys.argv[1])
     directory = Path(request["directory"])
-    _start(request, directory)
+    node = _start(request, directory)
     (directory / READY).touch()
     while os.getppid() == request["owner"]:
-        time.sleep(OWNER_POLL_SECONDS)
+        dead: list[tuple[str, Any]] = node.dead_processes()
+        if dead:
+            sys.exit(f"{', '.join(name for name, _ in dead)} of Ray died")
+        time.sleep(POLL_SECONDS)
     _end_session(Path(request["state"]), request["session"])
 
 
-def _start(request: dict[str, Any], directory: Path) -> None:
+def _start(request: dict[str, Any], directory: Path) -> "Node":
     from ray._private.node import Node
     from ray._private.parameter import RayParams
 
@@ -50,7 +57,7 @@ def _start(request: dict[str, Any], directory: Path) -> None:
         max_worker_port=0,
         dashboard_agent_listen_port=0,
     )
-    Node(parameters, head=True, shutdown_at_exit=True, spawn_reaper=True)
+    return Node(parameters, head=True, shutdown_at_exit=True, spawn_reaper=True)
 
 
 def _end_session(state: Path, session_id: str) -> None:

@@ -74,23 +74,30 @@ class LocalBackend:
                 f"{self._socket_root} has {free / 2**30:.1f} GiB free; Ray needs "
                 f"{LEAST_FREE_BYTES / 2**30:.0f} GiB there to start. Make room."
             )
+        cluster = self._cluster(launch, run_directory)
+        try:
+            cluster.begin(
+                num_cpus=max(self._num_cpus or os.cpu_count() or 1, launch.spec.workers),
+                num_gpus=launch.spec.workers * launch.spec.gpus_per_worker,
+            )
+        except BaseException:
+            cluster.stop(0.0)
+            raise
+        return cluster
+
+    def _cluster(self, launch: Launch, run_directory: RunDirectory) -> "LocalCluster":
         session = self._sessions.open(launch.run_id)
         try:
-            cluster = LocalCluster(
+            return LocalCluster(
                 settings=self._settings,
                 sessions=self._sessions,
                 session=session,
                 run_directory=run_directory,
                 driver=self._driver,
             )
-            cluster.begin(
-                num_cpus=max(self._num_cpus or os.cpu_count() or 1, launch.spec.workers),
-                num_gpus=launch.spec.workers * launch.spec.gpus_per_worker,
-            )
         except BaseException:
             self._sessions.close(session)
             raise
-        return cluster
 
 
 class LocalCluster:

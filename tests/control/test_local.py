@@ -261,11 +261,12 @@ def test_the_next_start_ends_what_was_left_when_its_holder_was_killed_too(
 def test_a_cluster_that_dies_under_a_run_fails_it(factory: Factory) -> None:
     owner = factory.owner("run-1", "ignores")
     session = factory.wait_for_workers("run-1")
-    for process in members(session.id, session.directory):
-        if "gcs_server" in process.command or local.head.__name__ in process.command:
-            process.send(signal.SIGKILL)
+    [server] = [p for p in members(session.id, session.directory) if "/gcs_server " in p.command]
+    server.send(signal.SIGKILL)
     assert owner.wait(60) == 1
-    assert "Ray ended while the run was going on" in factory.said("run-1")
+    said = factory.said("run-1")
+    assert "Ray ended while the run was going on" in said
+    assert "gcs_server of Ray died" in said
     factory.assert_nothing_left(session)
 
 
