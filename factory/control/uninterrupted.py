@@ -1,6 +1,7 @@
 """Teardown that an interrupt cannot cut short. What is torn down is a `backend.RunCluster`."""
 
 import threading
+import time
 
 from dagster import DagsterExecutionInterruptedError
 
@@ -21,9 +22,11 @@ def stop(cluster: RunCluster, grace_seconds: float) -> None:
     stopping = _Stopping(cluster)
     stopping.begin(grace_seconds)
     interrupt: BaseException | None = None
-    while stopping.goes_on():
+    while True:
         try:
-            stopping.wait(0.1)
+            if not stopping.goes_on():
+                break
+            time.sleep(0.05)
         except _INTERRUPTS as error:
             interrupt = error
             stopping.begin(0.0)
@@ -46,9 +49,6 @@ class _Stopping:
 
     def goes_on(self) -> bool:
         return any(thread.is_alive() for thread in self._threads)
-
-    def wait(self, seconds: float) -> None:
-        self._threads[-1].join(seconds)
 
     def _stop(self, grace_seconds: float) -> None:
         try:
