@@ -49,6 +49,7 @@ class Progress(Callback):
         self._writer: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._pending: list[_Step] = []
+        self._first = 0
         self._since = time.monotonic()
 
     def on_train_start(self, context: CallbackContext) -> None:
@@ -56,6 +57,7 @@ class Progress(Callback):
         from megatron.bridge.utils.common_utils import is_last_rank
 
         self._since = time.monotonic()
+        self._first = context.state.train_state.step
         if is_last_rank():
             self._writer = threading.Thread(target=self._write, name="progress", daemon=True)
             self._writer.start()
@@ -106,6 +108,7 @@ class Progress(Callback):
 
     def _write(self) -> None:
         try:
+            self.tokens = self._tokens_before()
             with (
                 (self.directory / STEPS).open("a", encoding="utf-8") as steps,
                 (self.directory / PHASES).open("a", encoding="utf-8") as phases,
@@ -118,6 +121,14 @@ class Progress(Callback):
                         file.flush()
         except BaseException as failure:
             self._failure = failure
+
+    def _tokens_before(self) -> int:
+        """Tokens up to the step that an earlier attempt's checkpoint continues from."""
+        path = self.directory / STEPS
+        if not self._first or not path.exists():
+            return 0
+        lines = [StepLine.model_validate_json(line) for line in path.read_text().splitlines()]
+        return max((line.tokens for line in lines if line.step <= self._first), default=0)
 
     def _interval_line(self, step: _Step) -> StepLine | None:
         """The interval that ends with this step, if one does."""

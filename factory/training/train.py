@@ -129,6 +129,7 @@ def _place(config: ConfigContainer, job: Job) -> None:
     config.checkpoint.save = checkpoints
     config.checkpoint.load = checkpoints if launch.attempt > 1 else None
     config.logger.tensorboard_dir = None
+    config.logger.tensorboard_log_interval = config.logger.log_interval  # of MLflow as well
     config.logger.logging_level = logging.WARNING
     for name, value in tracking.logger_settings(job.state, launch).items():
         assign(config, f"logger.{name}", value)

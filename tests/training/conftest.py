@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dagster_pipes import encode_param
+from dagster_pipes import PipesContextData, encode_param
 
 from factory.data import Sample, energon
 from factory.data.progress import Ticker
@@ -137,39 +138,54 @@ def cluster() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+def clusters() -> Callable[[], contextlib.AbstractContextManager[str]]:
+    """Another cluster, beside the one of `cluster`."""
+    return ray_cluster
+
+
 @dataclass
 class Drive:
     """A driver that runs."""
 
     launch: Launch
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     messages: Path
+    log: Path
 
     @property
     def directory(self) -> Path:
         return self.messages.parent
 
+    @property
+    def output(self) -> str:
+        return self.log.read_text()
+
     def wait(self, seconds: float = 400) -> tuple[int, str]:
-        output, _ = self.process.communicate(timeout=seconds)
-        return self.process.returncode, output
+        code = self.process.wait(seconds)
+        return code, self.output
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every Pipes message, in order."""
+        chunks = sorted(self.messages.glob("[0-9]*.jsonl"))
+        return [json.loads(line) for chunk in chunks for line in chunk.read_text().splitlines()]
 
     def said(self, kind: str) -> list[dict[str, Any]]:
         """The custom messages of a kind, in order."""
-        lines = [
-            json.loads(line)
-            for chunk in sorted(self.messages.glob("[0-9]*.jsonl"))
-            for line in chunk.read_text().splitlines()
-        ]
-        payloads = [
-            line["params"]["payload"] for line in lines if line["method"] == "report_custom_message"
-        ]
-        return [payload for payload in payloads if payload["kind"] == kind]
+        custom = (row["params"] for row in self.rows() if row["method"] == "report_custom_message")
+        return [params["payload"] for params in custom if params["payload"]["kind"] == kind]
+
+    def pid(self, rank: int) -> int:
+        """The process of a rank, as Ray names it in the log."""
+        found = re.search(rf"\(rank {rank} pid=(\d+)\)", self.output)
+        assert found, self.output
+        return int(found[1])
 
     def until(self, condition: Callable[[], bool], seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
-            assert self.process.poll() is None, self.process.communicate()[0]
-            assert time.monotonic() < deadline, "the run did not get that far"
+            assert self.process.poll() is None, self.output
+            assert time.monotonic() < deadline, f"the run did not get that far\n{self.output}"
             time.sleep(0.1)
 
 
@@ -178,14 +194,8 @@ def start(site: Site, launch: Launch, address: str) -> Drive:
     run = site.namespace.open_run(launch.classification, launch.run_id)
     messages = run.directory("messages")
     context = {
-        "asset_keys": None,
-        "code_version_by_asset_key": None,
-        "provenance_by_asset_key": None,
-        "partition_key": None,
-        "partition_key_range": None,
-        "partition_time_window": None,
+        **dict.fromkeys(PipesContextData.__annotations__),
         "run_id": launch.run_id,
-        "job_name": "test",
         "retry_number": 0,
         "extras": {"launch": launch.model_dump(mode="json")},
     }
@@ -197,21 +207,30 @@ def start(site: Site, launch: Launch, address: str) -> Drive:
         "DAGSTER_PIPES_CONTEXT": encode_param({"data": context}),
         "DAGSTER_PIPES_MESSAGES": encode_param({MESSAGES_DIRECTORY_PARAM: str(messages)}),
     }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "factory.training"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-        cwd=CHECKOUT,
-        start_new_session=True,
-    )
-    return Drive(launch, process, messages)
+    log = site.settings.state / "logs" / f"{launch.run_id}.{launch.attempt}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "factory.training"],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=CHECKOUT,
+            start_new_session=True,
+        )
+    return Drive(launch, process, messages, log)
 
 
-@pytest.fixture
-def drive(site: Site, cluster: str) -> Callable[..., Drive]:
+@pytest.fixture(scope="session")
+def drive(site: Site, cluster: str) -> Iterator[Callable[..., Drive]]:
+    """Starts a driver; none of them outlives the tests."""
+    started: list[Drive] = []
+
     def begin(run_id: str, attempt: int = 1, address: str = cluster, **spec: Any) -> Drive:
-        return start(site, site.launch(run_id, attempt, **spec), address)
+        started.append(start(site, site.launch(run_id, attempt, **spec), address))
+        return started[-1]
 
-    return begin
+    yield begin
+    for run in started:
+        if run.process.poll() is None:
+            os.killpg(run.process.pid, signal.SIGKILL)
