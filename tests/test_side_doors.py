@@ -26,21 +26,7 @@ LETTERS = 200
 def deliver(folder: Path) -> None:
     """A partner's drop: letters of 80 patients, one in another language, one without a field."""
     chance = random.Random(3)
-    words = [
-        "the",
-        "patient",
-        "was",
-        "seen",
-        "for",
-        "follow",
-        "up",
-        "and",
-        "given",
-        "aspirin",
-        "daily",
-        "without",
-        "complaint",
-    ]
+    words = ("the", "patient", "was", "seen", "for", "follow", "up", "given", "aspirin", "daily")
     rows = [
         {
             "letter_id": f"letter-{number}",
