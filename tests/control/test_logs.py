@@ -52,18 +52,16 @@ def test_a_million_lines_arrive_once_and_in_order(tmp_path: Path) -> None:
     assert reader.tail == [f"line {i}" for i in range(1_000_000 - TAIL_LINES, 1_000_000)]
 
 
-def test_a_line_of_5_mb_is_whole_and_memory_stays_bounded(tmp_path: Path) -> None:
+def test_a_line_of_5_mb_comes_whole_in_bounded_pieces(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    long = "".join(random.choices("abcdefgh ä€", k=5_000_000))
+    long = "".join(random.choices("abcdefgh ä€", k=500_000)) * 10
     log.write_text(f"before\n{long}\nafter\n", encoding="utf-8")
     reader = LineReader(FileSource(log))
-    tracemalloc.start()
     pieces: list[Line] = []
     largest = 0
     for lines in reader.finish():
         pieces += lines
         largest = max([largest, *(len(line.text) for line in lines)])
-    tracemalloc.stop()
     assert pieces[0] == Line("before")
     assert pieces[-1] == Line("after")
     assert "".join(piece.text for piece in pieces[1:-1]) == long
