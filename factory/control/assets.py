@@ -81,6 +81,7 @@ def _checks(step: Step) -> dg.AssetChecksDefinition:
             for check in step.checks
         ],
         required_resource_keys={RESOURCE},
+        can_subset=True,  # else the UI offers no way to run checks alone
     )
     def check(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         from factory.control.materialize import check as run_checks

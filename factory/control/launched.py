@@ -30,6 +30,9 @@ from factory.spec import RunSpec
 
 type Progress = Callable[[str], None]
 
+DAGSTERS_OWN = "[pipes]"
+"""How messages begin that Dagster writes about itself."""
+
 
 def main() -> int:
     """Answer one request."""
@@ -103,9 +106,10 @@ class _Console(logging.Logger):
             return
         about: dict[str, Any] = getattr(record, "dagster_meta", {})
         event = about.get("dagster_event")
-        if event is None:
-            self.progress(str(about.get("orig_message") or record.getMessage()))
-        elif event.is_step_failure:
+        text = str(about.get("orig_message") or record.getMessage())
+        if event is None and record.levelno >= logging.INFO and not text.startswith(DAGSTERS_OWN):
+            self.progress(text)
+        elif event is not None and event.is_step_failure:
             self.progress(f"{event.step_key} failed")
 
 

@@ -53,11 +53,7 @@ def training_job(name: str, spec: RunSpec, *, description: str | None = None) ->
 @dg.op(name="gate", required_resource_keys={RESOURCE}, out=dg.Out(dict))
 def gate_op(context: dg.OpExecutionContext, config: RunConfig) -> dict[str, Any]:
     """Refuse the run, or pin the version of everything that it reads."""
-    from factory.control.gates import gate
-
-    factory: Factory = context.resources.factory
-    spec = RunSpec.model_validate(config.model_dump())
-    launch = gate(spec, run_id=context.run.run_id, factory=factory)
+    launch = gated(context, config)
     context.add_output_metadata(
         {
             "classification": launch.classification,
@@ -76,12 +72,22 @@ def train_op(context: dg.OpExecutionContext, config: RunConfig, launch: dict[str
 
     factory: Factory = context.resources.factory
     resolved = Launch.model_validate(launch)
+    if resolved.run_id != context.run.run_id:  # this op alone is run again, in another run
+        resolved = gated(context, config)
     directory = factory.namespace.open_run(resolved.classification, resolved.run_id)
     directory.create("spec.json", (resolved.spec.model_dump_json(indent=2) + "\n").encode())
     FactoryPipesClient(factory.settings).run(
         context=context, launch=resolved, run_directory=directory
     )
     context.add_output_metadata(outcome(resolved, directory))
+
+
+def gated(context: dg.OpExecutionContext, config: RunConfig) -> Launch:
+    """The launch of this run, if the gate lets it through."""
+    from factory.control.gates import gate
+
+    spec = RunSpec.model_validate(config.model_dump())
+    return gate(spec, run_id=context.run.run_id, factory=context.resources.factory)
 
 
 def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:

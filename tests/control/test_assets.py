@@ -45,10 +45,10 @@ def check_key(step: str, name: str = "switch") -> dg.AssetCheckKey:
     return dg.AssetCheckKey(dg.AssetKey(["public", "text", "letters", step]), name)
 
 
-def run_checks_only(bench: Bench, name: str) -> dg.ExecuteInProcessResult:
-    keys = [
-        check_key(name, check.name) for s in bench.steps() if s.name == name for check in s.checks
-    ]
+def run_checks_only(bench: Bench, name: str, only: str | None = None) -> dg.ExecuteInProcessResult:
+    (step,) = [step for step in bench.steps() if step.name == name]
+    names = [only] if only else [check.name for check in step.checks]
+    keys = [check_key(name, check) for check in names]
     job = dg.define_asset_job("only", selection=dg.AssetSelection.checks(*keys))
     definitions = dg.Definitions.merge(bench.definitions(), dg.Definitions(jobs=[job]))
     return definitions.resolve_job_def("only").execute_in_process(
@@ -150,6 +150,12 @@ def test_rerun_of_checks_is_recorded_for_the_current_version(bench: Bench, switc
     switch.passes = False
     assert not run_checks_only(bench, "clean").success
     assert bench.namespace.not_passed(bench.current("clean")) == ["switch (failed)"]
+
+
+def test_one_check_can_be_run_alone(bench: Bench, switch: Switch) -> None:
+    bench.run(*FAST)
+    result = run_checks_only(bench, "clean", only="schema")
+    assert [e.check_name for e in result.get_asset_check_evaluations()] == ["schema"]
 
 
 def test_rerun_of_checks_promotes_a_version_that_had_not_passed(
