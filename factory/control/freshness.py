@@ -4,11 +4,11 @@ Answers come from the namespace alone, by input id and by check results of the v
 own staleness says the same in the UI, through the tags of `lineage`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
-from factory.control.lineage import asset_key, event_tags
+from factory.control.lineage import DATA_VERSION_TAG, asset_key, event_tags
 from factory.control.metadata import plain_metadata
 from factory.data.dataset import Dataset
 from factory.data.sources import LocalFiles
@@ -16,6 +16,9 @@ from factory.data.steps import Step, input_id, steps
 from factory.keys import Key, parse
 from factory.namespace import Namespace, Version
 from factory.settings import Settings
+
+EVENTS_SEARCHED = 100
+"""Materializations of an asset that are looked through for what was shown of a version."""
 
 
 def stale(datasets: Iterable[Dataset], settings: Settings) -> list[Key]:
@@ -45,16 +48,28 @@ def report(instance: dg.DagsterInstance, version: Version) -> None:
     """Tell Dagster that this version is what the key holds now, as when it was made.
 
     The event has the data version, the code and the inputs of that version, so staleness in the UI
-    is judged by them.
+    is judged by them, and what its page showed when it was made.
     """
+    key = asset_key(parse(version.manifest.key))
     instance.report_runless_asset_event(
         dg.AssetMaterialization(
-            asset_key=asset_key(parse(version.manifest.key)),
+            asset_key=key,
             description="Current again; nothing was made.",
-            metadata=plain_metadata(version),
+            metadata=_shown_before(instance, key, version) or plain_metadata(version),
             tags=event_tags(version),
         )
     )
+
+
+def _shown_before(
+    instance: dg.DagsterInstance, key: dg.AssetKey, version: Version
+) -> Mapping[str, dg.MetadataValue]:
+    """The metadata of an earlier event of that version; empty where Dagster has none at hand."""
+    for record in instance.fetch_materializations(key, limit=EVENTS_SEARCHED).records:
+        made = record.asset_materialization
+        if made is not None and (made.tags or {}).get(DATA_VERSION_TAG) == version.id:
+            return made.metadata
+    return {}
 
 
 def _is_fresh(step: Step, namespace: Namespace, settings: Settings) -> bool:

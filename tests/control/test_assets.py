@@ -213,6 +213,7 @@ def test_limited_run_leaves_the_ui_on_the_current_version(bench: Bench) -> None:
         assert event is not None
         assert event.asset_materialization is not None
         assert (event.asset_materialization.tags or {})["dagster/data_version"] == version.id
+        assert "preview" in event.asset_materialization.metadata
 
 
 def test_retry_of_a_limited_run_reads_what_that_run_made(bench: Bench, switch: Switch) -> None:
