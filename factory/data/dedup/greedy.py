@@ -1,0 +1,144 @@
+"""The reduce: every shard's table to what is kept and what is removed, by what, how similar.
+
+Exact duplicates go first (equal content hash). Then, in the total order, a document is removed
+only if it matches one that is kept: verified against it directly, never through a third (chaining
+removes documents that resemble nothing that stays). One pass, the same outcome for any split.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from factory.data.dedup.arrow import arrow
+from factory.data.dedup.candidates import Candidates
+from factory.data.dedup.order import Collection
+from factory.data.dedup.policy import Policy
+from factory.data.dedup.verify import Verifier
+
+REMOVED = pa.schema(
+    [
+        pa.field("id", pa.large_string(), nullable=False),
+        pa.field("kept", pa.large_string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("similarity", pa.float64(), nullable=False),
+    ]
+)
+"""One row per removed document: the kept one it duplicates, `exact` or `near`, their similarity."""
+
+PAIRS = pa.schema(
+    [
+        pa.field("first", pa.large_string(), nullable=False),
+        pa.field("second", pa.large_string(), nullable=False),
+        pa.field("similarity", pa.float64(), nullable=False),
+    ]
+)
+"""One row per verified pair, the one that would be kept first."""
+
+PAIRS_PER_BATCH = 1 << 16
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Ids of what is kept, sorted, and the table of what is removed, sorted by id."""
+
+    kept: pa.Array
+    removed: pa.Table
+
+
+def reduce(tables: Iterable[pa.Table | pa.RecordBatch], policy: Policy) -> Outcome:
+    """Decide over all shards at once.
+
+    Raises:
+        StepError: an id occurs twice, or tables were made under another policy.
+    """
+    collection = Collection(tables, policy)
+    first = _first_of_equal(collection.contents)
+    keeper, similarity = _near(collection, first, policy)
+    # A copy of a document that goes matches what that one matches: their shingles are equal.
+    keeper, similarity = keeper[first], similarity[first]
+    near = keeper >= 0
+    exact = ~near & (first != np.arange(len(first)))
+    keeper[exact] = first[exact]
+    similarity[exact] = 1.0
+    gone = near | exact
+    removed = pa.Table.from_arrays(
+        [
+            collection.ids.filter(arrow(gone)),
+            collection.ids.take(arrow(keeper[gone])),
+            pa.array(np.where(near[gone], "near", "exact"), pa.string()),
+            arrow(similarity[gone]),
+        ],
+        schema=REMOVED,
+    )
+    kept = collection.ids.filter(arrow(~gone))
+    return Outcome(kept.take(pc.sort_indices(kept)), removed.sort_by("id"))
+
+
+def pairs(tables: Iterable[pa.Table | pa.RecordBatch], policy: Policy) -> Iterator[pa.RecordBatch]:
+    """Every verified pair at or above the threshold, of texts long enough to have a shingle.
+
+    For reports and measurements; `reduce` needs far fewer. Streamed: about `PAIRS_PER_BATCH` at a
+    time, more only where one document has more.
+    """
+    collection = Collection(tables, policy)
+    index = Candidates(collection, np.flatnonzero(collection.sizes))
+    verifier = Verifier(collection, policy.threshold)
+    waiting: list[tuple[int, NDArray[np.int32], NDArray[np.float64]]] = []
+    count = 0
+    for document in index.documents:
+        close, similarity = verifier.confirmed(document, index.earlier(document))
+        index.add(document)
+        waiting.append((document, close, similarity))
+        count += len(close)
+        if count >= PAIRS_PER_BATCH:
+            yield _pair_batch(collection, waiting)
+            waiting, count = [], 0
+    if count:
+        yield _pair_batch(collection, waiting)
+
+
+def _near(
+    collection: Collection, first: NDArray[np.int64], policy: Policy
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """For each document the most similar kept one, the earliest of equals; -1 for none."""
+    keeper = np.full(len(collection), -1, dtype=np.int64)
+    best = np.zeros(len(collection))
+    # Texts with equal content are settled; ones shorter than a shingle are compared whole only.
+    distinct = first == np.arange(len(first))
+    index = Candidates(collection, np.flatnonzero(distinct & (collection.sizes > 0)))
+    verifier = Verifier(collection, policy.threshold)
+    for document in index.documents:
+        close, similarity = verifier.confirmed(document, index.earlier(document))
+        if len(close):
+            best[document] = similarity.max()
+            keeper[document] = close[similarity == best[document]].min()
+        else:
+            index.add(document)
+    return keeper, best
+
+
+def _first_of_equal(contents: Any) -> NDArray[np.int64]:
+    """For each document the first one with the same content."""
+    codes = contents.dictionary_encode().indices.to_numpy()
+    _, first = np.unique(codes, return_index=True)
+    return first.astype(np.int64)[codes]
+
+
+def _pair_batch(
+    collection: Collection, waiting: list[tuple[int, NDArray[np.int32], NDArray[np.float64]]]
+) -> pa.RecordBatch:
+    first = np.concatenate([close for _, close, _ in waiting])
+    second = np.concatenate([np.full(len(close), number) for number, close, _ in waiting])
+    return pa.RecordBatch.from_arrays(
+        [
+            collection.ids.take(arrow(first)),
+            collection.ids.take(arrow(second)),
+            arrow(np.concatenate([similarity for _, _, similarity in waiting])),
+        ],
+        schema=PAIRS,
+    )
