@@ -1,6 +1,7 @@
 """Runs of the real driver on real Ray clusters, over a dataset made of generated text."""
 
 import contextlib
+import importlib
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,7 @@ from factory.namespace import Namespace, Provenance, Version
 from factory.reports import MESSAGES_DIRECTORY_PARAM
 from factory.settings import CHECKOUT, Settings
 from factory.spec import CodeIdentity, Launch, RunSpec
+from factory.training.train import SLOW_IMPORTS
 
 KEY = public("text/plos/energon/train")
 WORDS = (
@@ -74,6 +77,25 @@ def publish(namespace: Namespace, samples: list[Sample]) -> Version:
 
 def _silent(_: str) -> None:
     return None
+
+
+@pytest.fixture(scope="session")
+def bridge() -> Iterator[None]:
+    """Megatron-Bridge, imported once; dozens of its own dependencies warn while they load."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from factory.training.cpu import device, layers, placeholder
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(placeholder.where_missing())
+            for name in (*SLOW_IMPORTS, "megatron.bridge.recipes.gpt.vanilla_gpt"):
+                importlib.import_module(name)
+            for context in (device.redirected(), layers.replaced()):
+                with context:
+                    pass
+            kept = stack.pop_all()
+    with kept:
+        yield
 
 
 @dataclass(frozen=True)
