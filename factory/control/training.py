@@ -98,6 +98,9 @@ def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
         "run directory": dg.MetadataValue.path(str(directory.path)),
         "versions": _pins(launch),
     }
+    mlflow = directory.path / "mlflow.id"
+    if mlflow.is_file():
+        shown["MLflow run"] = mlflow.read_text(encoding="utf-8").strip()
     if checkpoints:
         shown["checkpoint"] = dg.MetadataValue.path(str(checkpoints[-1]))
     if lines:

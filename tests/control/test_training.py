@@ -1,0 +1,103 @@
+"""Training jobs: the launchpad's defaults and refusals, and what a run's page shows."""
+
+import base64
+
+import dagster as dg
+import pytest
+
+from factory.control.resources import resources
+from factory.control.training import outcome, step_lines, training_job
+from factory.namespace import RunDirectory
+from factory.reports import StepLine
+from factory.spec import CodeIdentity, Launch, RunSpec
+from tests.control.conftest import Bench
+
+SPEC = RunSpec(recipe="debug.pretrain", mix="no_such_mix", overrides={"train.train_iters": "7"})
+
+
+def run_directory(bench: Bench, launch: Launch) -> RunDirectory:
+    return bench.namespace.open_run(launch.classification, launch.run_id)
+
+
+@pytest.fixture
+def launched() -> Launch:
+    return Launch(
+        run_id="run-1",
+        attempt=1,
+        classification="public",
+        spec=SPEC,
+        profile="cpu",
+        datasets={"public/text/letters/energon/train": "0" * 20},
+        image=None,
+        code=CodeIdentity(commit=None, tree="", lock=""),
+    )
+
+
+def run_job(bench: Bench, run_config: dict[str, object]) -> dg.ExecuteInProcessResult:
+    return training_job("job", SPEC).execute_in_process(
+        instance=bench.instance,
+        resources=dict(resources(bench.settings)),
+        run_config=run_config,
+        raise_on_error=False,
+    )
+
+
+def test_defaults_reach_the_gate(bench: Bench) -> None:
+    result = run_job(bench, {})
+    assert not result.success
+    (failure,) = [event for event in result.all_events if event.is_step_failure]
+    assert failure.step_key == "gate"
+    assert "No mix 'no_such_mix'" in str(failure.step_failure_data.error)
+
+
+def test_launchpad_changes_one_field(bench: Bench) -> None:
+    result = run_job(bench, {"mix": "other"})
+    (failure,) = [event for event in result.all_events if event.is_step_failure]
+    assert "No mix 'other'" in str(failure.step_failure_data.error)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"workerz": 1}, "workerz"),
+        ({"workers": "many"}, "workers"),
+        ({"workers": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_launchpad_refuses(bench: Bench, config: dict[str, object], message: str) -> None:
+    with pytest.raises(dg.DagsterError) as refused:
+        run_job(bench, config)
+    assert message in f"{refused.value} {refused.value.__cause__}", "Dagster's text or pydantic's"
+    assert list(bench.instance.get_runs()) == []
+
+
+def test_outcome_of_a_run_that_wrote_nothing(bench: Bench, launched: Launch) -> None:
+    shown = outcome(launched, run_directory(bench, launched))
+    assert set(shown) == {"run directory", "versions"}
+
+
+def test_outcome(bench: Bench, launched: Launch) -> None:
+    directory = run_directory(bench, launched)
+    monitor = directory.directory("monitor")
+    lines = [
+        StepLine(
+            step=step, of=3, loss=9.0 / step, grad_norm=1.0, learning_rate=1e-3,
+            tokens=step * 100, seconds=0.1,
+        )
+        for step in (1, 2, 3)
+    ]  # fmt: skip
+    text = "".join(line.model_dump_json() + "\n" for line in lines)
+    (monitor / "steps.jsonl").write_text(text + '{"step": 4, "of"')
+    directory.directory("checkpoints")
+    (directory.path / "checkpoints" / "iter_0000003").mkdir()
+    directory.create("mlflow.id", b"abc123\n")
+    assert step_lines(directory) == lines
+    shown = outcome(launched, directory)
+    assert shown["loss at start"] == 9.0
+    assert shown["loss at end"] == 3.0
+    assert (shown["steps"], shown["tokens"]) == (3, 300)
+    assert shown["MLflow run"] == "abc123"
+    assert shown["checkpoint"].value.endswith("iter_0000003")
+    picture = shown["loss"].value.partition("base64,")[2].rstrip(")")
+    assert base64.b64decode(picture).startswith(b"\x89PNG")
+    assert shown["versions"].records[0].data["asset"] == "public/text/letters/energon/train"
