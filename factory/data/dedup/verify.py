@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from factory.data.dedup.order import Collection
 from factory.data.dedup.shingles import NO_SHINGLE
 
-SHINGLES_AT_ONCE = 1 << 14
+SHINGLES_AT_ONCE = 1 << 15
 """Looked up in one go: small, so that arrays are reused from the cache and memory stays bounded."""
 
 MERGED = 4
