@@ -151,7 +151,7 @@ def _load(file: Path, kind: str, folder: Path | None) -> ModuleType:
         return _load_from(file, name)
     except FactoryError as problem:
         raise type(problem)(f"{_shown(file)}: {problem}") from problem
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         what = f"{type(error).__name__}: {error}{_where(error, file)}"
         raise DeclarationError(f"{_shown(file)} cannot be imported: {what}") from error
 

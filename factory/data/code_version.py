@@ -58,12 +58,19 @@ class _Source:
 
 def code_version(files: Iterable[Path] = (), modules: Iterable[str] = ()) -> str:
     """Hash the files, the modules, and everything of ours that they import."""
+    return _code_version(tuple(files), tuple(modules))
+
+
+@functools.cache
+def _code_version(files: tuple[Path, ...], modules: tuple[str, ...]) -> str:
     sources: dict[str, str] = {}
     packages: set[str] = set()
     for file in files:
         _add_file(file, sources, packages)
     for module in modules:
         closure, used = _closure(module)
+        if module not in closure:
+            raise FileNotFoundError(f"module {module} decides what a step makes and is not there")
         sources.update(closure)
         packages.update(used)
     lines = [f"{name} {sources[name]}\n" for name in sorted(sources)]
@@ -73,7 +80,7 @@ def code_version(files: Iterable[Path] = (), modules: Iterable[str] = ()) -> str
 
 def forget() -> None:
     """Read every source anew: for tests that edit one."""
-    for cached in (_read, _closure, _locate, _installed):
+    for cached in (_code_version, _read, _closure, _locate, _installed):
         cached.cache_clear()
 
 

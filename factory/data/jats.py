@@ -78,7 +78,8 @@ def article(root: "Element") -> Article:
         sections=(*_abstracts(meta), *_body(root)),
         license=_license(meta),
         doi=_plain(meta, "article-id[@pub-id-type='doi']"),
-        journal=_plain(front, "journal-meta//journal-title"),
+        journal=_plain(front, "journal-meta//journal-title")
+        or _plain(front, "journal-meta/journal-id[@journal-id-type='nlm-ta']"),
         kind=root.get("article-type", ""),
         year=_plain(meta, "pub-date/year"),
     )
@@ -123,8 +124,9 @@ def _section(heading: str, pending: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _license(meta: "Element") -> str | None:
-    """From permissions, or from where the older versions of the standard had them."""
-    found = meta.findall("permissions/license") or meta.findall("license")
+    """From permissions, or from where older articles have it: even in the copyright line."""
+    places = ("permissions/license", "license", "permissions/copyright-statement")
+    found = [one for place in (*places, "copyright-statement") for one in meta.findall(place)]
     addresses: list[str] = []
     for one in found:
         addresses += [value for node in one.iter() if (value := node.get(HREF))]

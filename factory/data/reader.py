@@ -68,31 +68,32 @@ def _document(path: Path, name: str) -> Iterator[Row]:
 
 def _elements(path: Path, name: str, tag: str) -> Iterator[Row]:
     """One row per element, emptying each afterwards: a file may be larger than the memory."""
-    events = etree.iterparse(
-        path,
-        events=("start", "end"),
-        tag=f"{{*}}{tag}",
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
     position = 0
     open_positions: list[int] = []
-    try:
-        for event, element in events:
-            if event == "start":
-                position += 1
-                open_positions.append(position)
-                continue
-            _refuse_entities(element, name)
-            yield Row(name, open_positions.pop(), xml=element)
-            if not open_positions:
-                _empty(element)
-    except etree.XMLSyntaxError as error:
-        raise _bad_xml(name, error) from None
+    with path.open("rb") as file:
+        events = etree.iterparse(
+            file,
+            events=("start", "end"),
+            tag=f"{{*}}{tag}",
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            huge_tree=False,
+            remove_comments=True,
+            remove_pis=True,
+        )
+        try:
+            for event, element in events:
+                if event == "start":
+                    position += 1
+                    open_positions.append(position)
+                    continue
+                _refuse_entities(element, name)
+                yield Row(name, open_positions.pop(), xml=element)
+                if not open_positions:
+                    _empty(element)
+        except etree.XMLSyntaxError as error:
+            raise _bad_xml(name, error) from None
 
 
 def _empty(element: "Element") -> None:
@@ -121,7 +122,7 @@ def _lines(path: Path, name: str) -> Iterator[Row]:
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
-                value = _json(line, name, number)
+                value = _json(line.rstrip(b"\r\n"), name, number)
                 yield Row(name, number, json=_object(value, name, number))
 
 

@@ -59,7 +59,7 @@ REJECTED = pa.schema(
 
 def columns() -> dict[str, str]:
     """Names and types of the columns of samples, for the manifest."""
-    return {field.name: str(field.type) for field in SAMPLES}
+    return {one.name: f"{one.type}" for one in SAMPLES}
 
 
 @dataclass
@@ -134,11 +134,11 @@ def rows(path: Path) -> int:
 
 def differences(path: Path) -> list[str]:
     """How the columns of a file differ from those of samples."""
-    found = {field.name: field for field in pq.read_schema(path)}
-    wrong = [f"column {field.name} is missing" for field in SAMPLES if field.name not in found]
+    found = {one.name: one for one in pq.read_schema(path)}
+    wrong = [f"column {one.name} is missing" for one in SAMPLES if one.name not in found]
     wrong += [f"column {name} is unknown" for name in found if name not in SAMPLES.names]
-    for field in SAMPLES:
-        other = found.get(field.name, field)
-        if not other.equals(field):
-            wrong.append(f"column {field.name} is {other.type}, not {field.type}")
+    for wanted in SAMPLES:
+        other = found.get(wanted.name, wanted)
+        if not other.equals(wanted):
+            wrong.append(f"column {wanted.name} is {other.type}, not {wanted.type}")
     return wrong

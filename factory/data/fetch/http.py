@@ -62,11 +62,15 @@ class Download:
         while True:
             before = self._size()
             problem = self._try()
+            progressed = self._size() > before
+            if (problem is None or not progressed) and self._arrived():
+                self.part.replace(target)
+                self._discard()
+                return
             if problem is None:
-                if self._has_declared_hash(target):
-                    return
+                self._refuse_or_restart()
             else:
-                self._note(problem, progressed=self._size() > before)
+                self._note(problem, progressed=progressed)
 
     def _try(self) -> str | None:
         """One request; returns what broke it, or None when the server says that is all."""
@@ -132,8 +136,6 @@ class Download:
 
     def _note(self, problem: str, *, progressed: bool) -> None:
         """Count a failure, and wait before the next try; progress wipes the slate clean."""
-        if self._arrived():
-            return  # everything came, whatever the server said about its length
         if progressed:
             self._failures.clear()
         self._failures.append(problem)
@@ -146,21 +148,17 @@ class Download:
             )
         time.sleep(SECONDS_BEFORE_RETRY[len(self._failures) - 1])
 
-    def _has_declared_hash(self, target: Path) -> bool:
-        if self._arrived():
-            self.part.replace(target)
-            self._discard()
-            return True
+    def _refuse_or_restart(self) -> None:
+        """Another hash: start over once if the parts came one by one, else that is the file."""
         found, resumed = _sha256(self.part), not self._restarted and self._was_resumed
         self._discard()
-        if resumed:
-            self._restarted = True
-            self.say("what had arrived before was of another file: starting over")
-            return False
-        raise SourceError(_other_hash(self.source, self.source.url, found))
+        if not resumed:
+            raise SourceError(_other_hash(self.source, self.source.url, found))
+        self._restarted = True
+        self.say("what had arrived before was of another file: starting over")
 
     def _arrived(self) -> bool:
-        return self._size() > 0 and _sha256(self.part) == self.source.sha256
+        return self.part.exists() and _sha256(self.part) == self.source.sha256
 
     def _size(self) -> int:
         return self.part.stat().st_size if self.part.exists() else 0
