@@ -2,6 +2,7 @@
 
 import hashlib
 import http.server
+import resource
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -212,6 +213,19 @@ def test_an_empty_file_is_a_file(fetch, site):
     site.body = b""
     folder = fetch(sha256=hashlib.sha256(b"").hexdigest())
     assert (folder / "rows one.jsonl").read_bytes() == b""
+
+
+def test_a_full_disk_is_no_trouble_of_the_server(fetch, site):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            fetch()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert len(site.asked) == 1
+    assert (fetch() / "rows one.jsonl").read_bytes() == BODY
+    assert site.asked[-1] == "bytes=500000-"
 
 
 def test_a_mirror_is_held_to_the_same_hash(fetch, site, tmp_path):

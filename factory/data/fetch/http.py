@@ -5,10 +5,12 @@ name, so there is never half a file. A later try goes on from there if the serve
 date, that the file is still the same.
 """
 
+import errno
 import hashlib
 import http.client
 import json
 import os
+import shutil
 import time
 import urllib.error
 import urllib.parse
@@ -27,6 +29,9 @@ TRIES = 6
 SECONDS_BEFORE_RETRY = (0.2, 1.0, 3.0, 10.0, 20.0)
 TIMEOUT_SECONDS = 60.0
 CHUNK_BYTES = 1 << 18
+
+_OF_THE_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES})
+"""Errors of this machine, which no other try at the server mends."""
 
 _WORTH_RETRYING = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -81,8 +86,8 @@ class Download:
         except urllib.error.HTTPError as error:
             return self._refusal(error)
         except (OSError, http.client.HTTPException) as error:
-            if isinstance(error, OSError) and error.errno and error.filename:
-                raise  # of this machine's disk, not of the way to the server
+            if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+                raise
             return f"{type(error).__name__}: {getattr(error, 'reason', None) or error}"
 
     def _headers(self) -> dict[str, str]:
@@ -196,8 +201,6 @@ class Download:
 
 
 def _copy_mirror(mirror: Path, target: Path, source: Http) -> None:
-    import shutil
-
     found = _sha256(mirror)
     if found != source.sha256:
         raise SourceError(_other_hash(source, f"the mirror {mirror}", found))
