@@ -29,7 +29,7 @@ class Phase(BaseModel, frozen=True, extra="forbid"):
     """The run has reached a named point: shown as progress, kept for launch benchmarks."""
 
     kind: Literal["phase"] = "phase"
-    name: str = Field(description="cluster, workers, build, train, checkpoint or done.")
+    name: str = Field(description="driver, cluster, workers, build, train, checkpoint or done.")
     detail: str = ""
     seconds: float = Field(ge=0, description="Since the driver started.")
 

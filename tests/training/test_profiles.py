@@ -50,6 +50,23 @@ def test_the_h100_configuration_differs_from_bridges_recipe_by_what_is_listed(sn
     assert differences(settings(vanilla_gpt_pretrain_config()), settings(ours)) == snapshot
 
 
+def test_the_h100_configuration_is_valid_for_four_gpus(monkeypatch):
+    from megatron.bridge.training.config import runtime_config_update
+
+    from factory.training import profiles
+    from factory.training.recipes.debug import pretrain
+
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setenv("RANK", "0")
+    config = pretrain()
+    config.env_vars = {}  # they would stay in the environment of the other tests
+    profiles.apply(config, "h100")
+    runtime_config_update(config)
+    assert config.data_parallel_size == 4
+    assert config.model.bf16
+    assert config.dist.distributed_backend == "nccl"
+
+
 def test_the_cpu_profile_differs_from_h100_by_its_table(snapshot):
     from factory.training import profiles
     from factory.training.recipes.debug import pretrain

@@ -37,6 +37,7 @@ def pretrain() -> "ConfigContainer":
     config.optimizer.lr = 3e-3
     config.optimizer.min_lr = 3e-4
     config.optimizer.clip_grad = 1.0
+    config.ddp.use_distributed_optimizer = True  # as the optimizer; Bridge warns of the difference
     config.scheduler.lr_warmup_iters = 10
     config.scheduler.start_weight_decay = config.optimizer.weight_decay
     config.scheduler.end_weight_decay = config.optimizer.weight_decay
