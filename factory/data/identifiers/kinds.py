@@ -12,7 +12,7 @@ class Kind(StrEnum):
     """A kind of identifier, or of place that can hold one and cannot be read."""
 
     EMAIL = "email"
-    PHONE = "phone"
+    BIRTH_DATE = "birth date"
     RECORD_NUMBER = "record number"
     NATIONAL_ID = "national id"
     ACCOUNT_NUMBER = "account number"
@@ -21,8 +21,8 @@ class Kind(StrEnum):
     DEVICE_NUMBER = "device number"
     NETWORK_ADDRESS = "network address"
     PERSONAL_URL = "personal url"
+    PHONE = "phone"
     ADDRESS = "address"
-    BIRTH_DATE = "birth date"
     BURNED_IN = "burned-in annotation"
     PRIVATE_ELEMENT = "private element"
     UNREADABLE = "unreadable"

@@ -4,9 +4,12 @@ A number in full-width or Arabic digits, with a non-breaking hyphen or a zero-wi
 is the same number. Positions lead back to the text as delivered.
 """
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+
+_RULE = re.compile(r"([^\w\s])\1{39,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +32,19 @@ class NormalText:
 def normal(text: str) -> NormalText:
     """Read a text as recognizers should."""
     if text.isascii():
-        return NormalText(text, None)
+        return NormalText(_without_rules(text), None)
     letters: list[str] = []
     positions: list[int] = []
     for position, letter in enumerate(text):
         for plain in _plain(letter):
             letters.append(plain)
             positions.append(position)
-    return NormalText("".join(letters), tuple(positions))
+    return NormalText(_without_rules("".join(letters)), tuple(positions))
+
+
+def _without_rules(text: str) -> str:
+    """Blank out lines drawn with one sign: some expressions take a square of their length."""
+    return _RULE.sub(lambda match: " " * len(match[0]), text)
 
 
 @lru_cache(maxsize=4096)
@@ -54,4 +62,6 @@ def _plain(letter: str) -> str:
         return "\n"
     if category == "Cf":
         return ""
+    if category == "Cs":  # half a character, which no encoding can write
+        return "\N{REPLACEMENT CHARACTER}"
     return unicodedata.normalize("NFKC", letter)

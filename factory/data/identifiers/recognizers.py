@@ -14,6 +14,7 @@ import spacy
 from presidio_analyzer import AnalyzerEngine, LocalRecognizer, RecognizerRegistry, RecognizerResult
 from presidio_analyzer import predefined_recognizers as presidio
 from presidio_analyzer.nlp_engine import SpacyNlpEngine
+from spacy.tokenizer import Tokenizer
 
 from factory.data.identifiers.kinds import Kind
 from factory.data.identifiers.rules import RULES
@@ -112,11 +113,16 @@ class _Rules(LocalRecognizer):
 
 
 class _BlankPipeline(SpacyNlpEngine):
-    """Tokens and nothing else."""
+    """Words between spaces and nothing else.
+
+    spaCy's own tokenizer takes minutes for a long run of brackets, and nothing uses its tokens.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.nlp = {LANGUAGE: spacy.blank(LANGUAGE)}
+        pipeline = spacy.blank(LANGUAGE)
+        pipeline.tokenizer = Tokenizer(pipeline.vocab)
+        self.nlp = {LANGUAGE: pipeline}
 
 
 class TimedOut(logging.Filter):
