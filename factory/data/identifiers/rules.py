@@ -45,7 +45,7 @@ _TO = r"""["'\]\)*_]{0,3} [ \t]{0,3}
   (?:(?:\#|no\b\.?|nr\b\.?|num(?:ber|éro|ero)?\b|id\b|code\b)[ \t]{0,3}){0,2}
   (?:\([^()\n]{0,20}\))?
   (?:\.value|\.line(?:\[\d+\])?)? ["']? \s{0,3}
-  (?:is\b|was\b|of\b|[:=\#|-]){0,2} \s{0,3} ["'\[(*_]{0,3}\ {0,2}"""
+  (?:is\b|was\b|of\b|at\b|[:=\#|-]){0,2} \s{0,3} ["'\[(*_]{0,3}\ {0,2}"""
 """What may stand between a label and its value."""
 
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
@@ -147,7 +147,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         Kind.NATIONAL_ID,
-        r"(?<![\d.-])(?P<value>\d{3}([- ])\d{3}\2\d{4})(?![\d-]|\.\d)",
+        r"(?<![\d.-])(?P<value>\d{3}([ ])\d{3}\2\d{4})(?![\d-]|\.\d)",
         check_digits.nhs,
     ),
     rule(
@@ -167,8 +167,9 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         Kind.PHONE,
-        r"(?<![\w.+-])(?P<value>(?:\+?1[-. ]{0,2})?(?:\(\d{3}\)[ ]?|[2-9]\d\d[-. /])"
-        r"[2-9]\d\d[-. ]\d{4})(?![\w-]|\.\d)(?:\s?(?:x|ext\.?)\s?\d{1,5})?",
+        r"(?<![\w.+-])(?P<value>(?:\+?1[-. ]{0,2})?(?:\(\d{3}\)[ ]?|[2-9]\d\d[-. /]|"
+        r"\d{3}(?=[-.]\d{3}[-.])[-.])"
+        r"(?:[2-9]\d\d[-. ]|\d{3}[-.])\d{4})(?![\w-]|\.\d)(?:\s?(?:x|ext\.?)\s?\d{1,5})?",
     ),
     rule(
         Kind.PHONE,
@@ -217,7 +218,8 @@ RULES: tuple[Rule, ...] = (
         r"[A-Z][a-z'-]+(?:,?\ {1,2}[A-Z][a-z'-]+\.?){1,4})",
         case=True,
     ),
-    rule(Kind.DATE, rf"(?<![\d/.-])(?P<value>{DATE})(?![-/.]?\d)", trigger=r"\d\d"),
+    rule(Kind.DATE, rf"(?<![\d/.-])(?=\d)(?P<value>{DATE})(?![-/.]?\d)", trigger=r"\d\d"),
+    rule(Kind.DATE, rf"\b(?=[adefjmnos])(?P<value>{DATE})(?![-/.]?\d)", trigger=r"\d{4}"),
     rule(Kind.DATE, rf"(?<![\d/.-])(?P<value>{DATE})(?![-/.]?\d)"),
     rule(
         Kind.AGE,

@@ -46,6 +46,12 @@ def patterns(rule: "Callable[..., Rule]") -> "tuple[Rule, ...]":
               (?:,?\ (?:Apt|Apartment|Suite|Ste|Unit|Floor|\#)\.?\ ?[\w-]{{1,6}})?)""",
             case=True,
         ),
+        rule(
+            Kind.ADDRESS,
+            r"""\b(?P<value>(?:(?:USNS|USNV|USS|USCGC|PSC|Unit)\ {1,2}\w+(?:,?\ Box\ \d+)?,?
+              \s{1,2})?              (?:FPO|APO|DPO),?\ A[AEP])\b""",
+            case=True,
+        ),
         rule(Kind.ADDRESS, r"\b(?P<value>P\.?\ ?O\.?\ ?Box\ {1,2}\d{1,7})", trigger="box"),
         rule(
             Kind.ADDRESS,
@@ -83,8 +89,12 @@ def patterns(rule: "Callable[..., Rule]") -> "tuple[Rule, ...]":
         ),
         rule(
             Kind.ADDRESS,
-            r"""(?<![A-Za-z])(?:(?:home|street|mailing|patient|postal)[ _]address|
-              address(?:\[\d+\])?\.(?:line(?:\[\d+\])?|text)|
-              address)["']?\ ?[:=]\ {0,2}["'\[]{0,2}(?P<value>(?=[^\n"]{0,80}\d)[^\n"]{5,80})""",
+            r"""(?<![A-Za-z])address(?:\[\d+\])?\.(?:line(?:\[\d+\])?|text):\ ?
+              (?P<value>[^\n]{3,120})""",
+        ),
+        rule(
+            Kind.ADDRESS,
+            r"""(?<![A-Za-z])(?:(?:home|street|mailing|patient|postal)[ _])?address["']?
+              \ ?[:=]\ {0,2}["'\[]{0,2}(?P<value>(?=[^\n"]{0,80}\d)[^\n"]{5,80})""",
         ),
     )
