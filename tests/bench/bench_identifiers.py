@@ -225,5 +225,6 @@ def _notes() -> tuple[list[str], list[str]]:
     """The 1,000 longest notes, every other one left clean."""
     path = SHARED / "mts_dialog" / "MTS-Dialog-TrainingSet.csv"
     with path.open(encoding="utf-8", newline="") as file:
-        notes = sorted({row["section_text"] for row in csv.DictReader(file)}, key=len)[-2 * NOTES :]
+        texts = {row["section_text"] for row in csv.DictReader(file)}
+    notes = sorted(texts, key=lambda one: (len(one), one))[-2 * NOTES :]
     return notes[::2], notes[1::2]
