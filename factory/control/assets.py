@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import dagster as dg
-from pydantic import Field
 
 from factory.control.lineage import asset_key, code_tag
 from factory.control.metadata import declared_metadata, kinds, owners, tags
@@ -16,16 +15,14 @@ from factory.control.resources import RESOURCE
 from factory.data.dataset import Dataset
 from factory.data.steps import Step, steps
 
-
-class CleanConfig(dg.Config):
-    """What the launchpad offers on a `clean` asset."""
-
-    limit: int | None = Field(
-        default=None,
-        ge=1,
-        description="Read only so many rows. The result is marked, flows downstream in this run "
-        "and never becomes current; no training run takes it.",
-    )
+LIMIT = dg.Field(
+    dg.Noneable(int),
+    is_required=False,
+    default_value=None,
+    description="Read only so many rows. The result is marked, flows downstream in this run "
+    "and never becomes current; no training run takes it.",
+)
+"""What the launchpad offers on a `clean` asset."""
 
 
 def catalog(datasets: Iterable[Dataset]) -> dg.Definitions:
@@ -49,24 +46,31 @@ def _asset(step: Step) -> dg.AssetsDefinition:
         group_name=group(step),
         code_version=code_tag(step.code_version, step.parameters),
     )
-    decorate = dg.multi_asset(name=op_name(step), specs=[spec], required_resource_keys={RESOURCE})
-    if step.kind == "clean":
+    inputs = {"__".join(key.parts): asset_key(key) for key in step.inputs}
 
-        def compute_limited(
-            context: dg.AssetExecutionContext, config: CleanConfig
-        ) -> dg.MaterializeResult[Any]:
-            from factory.control.materialize import materialize
-
-            return materialize(context, step, config.limit)
-
-        return decorate(compute_limited)
-
-    def compute(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+    def compute(
+        context: dg.OpExecutionContext, _inputs: object
+    ) -> Iterator[dg.MaterializeResult[Any]]:
         from factory.control.materialize import materialize
 
-        return materialize(context, step, None)
+        config: dict[str, Any] = context.op_config or {}
+        yield materialize(context, step, config.get("limit"))
 
-    return decorate(compute)
+    # Built directly: with `@dg.asset`, most of a large location's load is looking at functions.
+    op = dg.OpDefinition(
+        compute_fn=compute,
+        name=op_name(step),
+        ins={name: dg.In(dg.Nothing) for name in inputs},
+        outs={"result": dg.Out(dg.Nothing)},
+        config_schema={"limit": LIMIT} if step.kind == "clean" else None,
+        required_resource_keys={RESOURCE},
+    )
+    return dg.AssetsDefinition(
+        keys_by_input_name=inputs,
+        keys_by_output_name={"result": spec.key},
+        node_def=op,
+        specs=[spec],
+    )
 
 
 def _checks(step: Step) -> dg.AssetChecksDefinition:

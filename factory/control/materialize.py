@@ -16,6 +16,7 @@ from factory.control.lineage import asset_key, event_tags, inputs_of, version_to
 from factory.control.metadata import check_metadata, made_metadata
 from factory.control.resources import Factory
 from factory.data.steps import Step
+from factory.errors import StepError
 from factory.keys import Key, PrivateKey
 from factory.namespace import CheckRecord, Namespace, Version
 
@@ -23,11 +24,13 @@ CONFIDENTIAL = "What it saw may hold private data: `_checks.json` of the version
 
 
 def materialize(
-    context: dg.AssetExecutionContext, step: Step, limit: int | None
+    context: dg.OpExecutionContext, step: Step, limit: int | None
 ) -> dg.MaterializeResult:
     """Run one step, or reuse what the same input already gave, and report the version."""
     from factory.data.steps import run_step
 
+    if limit is not None and limit < 1:
+        raise StepError(f"limit is {limit}; it is the number of rows to read, so 1 or more.")
     factory: Factory = context.resources.factory
     namespace = factory.namespace
     inputs = inputs_of(step.inputs, namespace, context.instance, context.run.run_id)
@@ -98,7 +101,7 @@ def _discreetly[T](
     work: Callable[[Progress], T],
     key: Key,
     namespace: Namespace,
-    context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext,
+    context: dg.OpExecutionContext | dg.AssetCheckExecutionContext,
 ) -> T:
     if isinstance(key, PrivateKey):
         return in_confidence(work, key=key, namespace=namespace, run_id=context.run.run_id)

@@ -204,6 +204,13 @@ def test_limited_run_flows_downstream_and_is_never_current(bench: Bench) -> None
     assert bench.namespace.versions(public("text/letters/split"))[0].manifest.rows == 18
 
 
+def test_limit_of_nothing_is_refused(bench: Bench) -> None:
+    bench.run("raw")
+    result = bench.run("clean", limit=0)
+    assert not result.success
+    assert "limit is 0; it is the number of rows to read" in failures(result)
+
+
 def test_limited_run_leaves_the_ui_on_the_current_version(bench: Bench) -> None:
     bench.run(*FAST)
     bench.run(*FAST, limit=20)
