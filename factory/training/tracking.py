@@ -5,8 +5,9 @@ namespace: SQLite on a network file system corrupts. The id is stored in the run
 that a second start of a run continues its MLflow run. Bridge logs into the run that is active.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -45,7 +46,8 @@ def active(state: Path, launch: Launch, run: RunDirectory) -> Generator[str]:
     run_id = _stored_id(state, launch, run)
     mlflow.start_run(run_id=run_id)
     try:
-        with patch.object(mlflow, "log_params", _log_new_params):
+        log_params = partial(_log_new_params, mlflow.log_params)
+        with patch.object(mlflow, "log_params", log_params):
             yield run_id
     except BaseException:
         mlflow.end_run("FAILED")
@@ -53,18 +55,13 @@ def active(state: Path, launch: Launch, run: RunDirectory) -> Generator[str]:
     mlflow.end_run("FINISHED")
 
 
-def _log_new_params(params: dict[str, Any]) -> None:
+def _log_new_params(log_params: Callable[[dict[str, Any]], Any], params: dict[str, Any]) -> None:
     """MLflow refuses to change a parameter; a second start differs in where it loads from."""
     import mlflow
 
     current = mlflow.active_run()
-    if current is None:
-        return
-    client = mlflow.MlflowClient()
-    known = client.get_run(current.info.run_id).data.params
-    for key, value in params.items():
-        if key not in known:
-            client.log_param(current.info.run_id, key, value)
+    known = mlflow.get_run(current.info.run_id).data.params if current else {}
+    log_params({key: value for key, value in params.items() if key not in known})
 
 
 def _stored_id(state: Path, launch: Launch, run: RunDirectory) -> str:
