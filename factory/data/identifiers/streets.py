@@ -52,7 +52,11 @@ def patterns(rule: "Callable[..., Rule]") -> "tuple[Rule, ...]":
               \s{1,2})?              (?:FPO|APO|DPO),?\ A[AEP])\b""",
             case=True,
         ),
-        rule(Kind.ADDRESS, r"\b(?P<value>P\.?\ ?O\.?\ ?Box\ {1,2}\d{1,7})", trigger="box"),
+        rule(
+            Kind.ADDRESS,
+            r"\b(?P<value>(?:P\.?\ ?O\.?|(?:PSC|CMR|Unit)\ \d{3,5},?)\ ?Box\ {1,2}\d{1,7})",
+            trigger="box",
+        ),
         rule(
             Kind.ADDRESS,
             r"\b(?P<value>[A-ZÄÖÜ][\wäöüß-]*(?:stra(?:ß|ss)e|str\.|weg|platz|gasse|allee|laan|straat)"
@@ -95,6 +99,6 @@ def patterns(rule: "Callable[..., Rule]") -> "tuple[Rule, ...]":
         rule(
             Kind.ADDRESS,
             r"""(?<![A-Za-z])(?:(?:home|street|mailing|patient|postal)[ _])?address["']?
-              \ ?[:=]\ {0,2}["'\[]{0,2}(?P<value>(?=[^\n"]{0,80}\d)[^\n"]{5,80})""",
+              \ ?[:=]\ {0,2}["'\[]{0,2}(?P<value>(?=[^\n"]{0,80}\d)(?:[^\n".;]|\.(?!\s)){5,80})""",
         ),
     )

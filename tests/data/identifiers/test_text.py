@@ -82,6 +82,7 @@ CLEAN = [
     "A 45-year-old man, L4-L5, C5/C6, T2N1M0, Gleason 3+4=7, EF 55-60%, pH 7.35.",
     "No calls. He has no phone. Patient: No. Doctor: Any contact with 3 or 4 sick people?",
     "Case 12 of group 3; study 4, sample 7, unit 5 and file 9 were excluded.",
+    "Call 911 or 112, or phone 999.",
     "Version 1.2.3 of the tool; ratio 1:2:3; time 12:30:15.",
     "000-00-0000 and 999999999 and 0000000000 are fillers.",
     "",
