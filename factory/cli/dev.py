@@ -26,8 +26,8 @@ def dev(
     ensure(settings).dispose()
     settings.make_default_root()
     console.print(f"Dagster at [bold]http://{host}:{port}[/]  (Ctrl-C stops it)")
-    arguments = [sys.executable, "-m", "dagster", "dev", "-m", "factory.control.code_location"]
-    os.chdir(CHECKOUT)
+    arguments = [sys.executable, "-m", "dagster", "dev"]
+    os.chdir(CHECKOUT)  # its pyproject.toml names the code location
     os.execve(  # noqa: S606 - the shell is not wanted here
         sys.executable,
         [*arguments, "--host", host, "--port", str(port)],
