@@ -2,8 +2,7 @@
 
 import sys
 
-from factory.settings import ray_address
 from factory.training.driver import main
 
 if __name__ == "__main__":
-    sys.exit(main(ray_address()))
+    sys.exit(main())

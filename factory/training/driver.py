@@ -18,11 +18,11 @@ from dagster_pipes import PipesContext, open_dagster_pipes
 
 from factory.data.mix import blend
 from factory.discovery import check_overrides, mixes, recipe_names
-from factory.errors import RunFailed, SpecError
+from factory.errors import FactoryError, RunFailed, SpecError
 from factory.keys import parse
 from factory.namespace import Namespace
 from factory.reports import Phase, RunRecord, StepLine
-from factory.settings import Settings
+from factory.settings import Settings, ray_address
 from factory.spec import Launch
 from factory.training import profiles, workers
 from factory.training.follow import Tail
@@ -40,17 +40,17 @@ class Ended(BaseException):
     """The driver was told to stop."""
 
 
-def main(ray_address: str) -> int:
+def main() -> int:
     """Run the launch that Pipes carries; returns the exit code."""
     signal.signal(signal.SIGTERM, _end)
     try:
         with open_dagster_pipes(message_writer=NamespaceMessageWriter()) as pipes:
             launch = Launch.model_validate(_launch(pipes))
-            Driver(launch, pipes, Settings.from_environment()).run(ray_address)
+            Driver(launch, pipes, Settings.from_environment()).run(ray_address())
     except SpecError as refusal:
         sys.stdout.write(f"refused: {refusal}\n")
         return REFUSED
-    except RunFailed as failure:
+    except FactoryError as failure:
         sys.stdout.write(f"failed: {failure}\n")
         return FAILED
     except Ended:
@@ -72,7 +72,7 @@ class Driver:
         monitor = self.run_directory.directory(MONITOR)
         self.tails = (Tail(monitor / "phases.jsonl"), Tail(monitor / "steps.jsonl"))
 
-    def run(self, ray_address: str) -> None:
+    def run(self, address: str) -> None:
         """Do it all.
 
         Raises:
@@ -82,16 +82,16 @@ class Driver:
         self.say("driver", f"attempt {self.launch.attempt} of run {self.launch.run_id}")
         self._check()
         self._write_blend()
-        workers.connect(ray_address)
-        self.say("cluster", ray_address)
+        workers.connect(address)
+        self.say("cluster", address)
         with workers.started(self.launch) as ranks:
             self.say("workers", f"{len(ranks)} starting")
             prepared: list[Prepared] = self._all([rank.build.remote(self.job) for rank in ranks])
             self._write_record(prepared)
             self.say("build", f"{self.launch.spec.recipe} on the {self.launch.profile} profile")
-            address = prepared[0].address
+            master = prepared[0].address
             port = self._get(ranks[0].free_port.remote())
-            self._all([rank.train.remote(self.job, address, port) for rank in ranks])
+            self._all([rank.train.remote(self.job, master, port) for rank in ranks])
         self._relay()
         self.say("done")
 

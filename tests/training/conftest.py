@@ -171,6 +171,7 @@ class Drive:
     """A driver that runs."""
 
     launch: Launch
+    address: str
     process: subprocess.Popen[bytes]
     messages: Path
     log: Path
@@ -240,7 +241,7 @@ def start(site: Site, launch: Launch, address: str) -> Drive:
             cwd=CHECKOUT,
             start_new_session=True,
         )
-    return Drive(launch, process, messages, log)
+    return Drive(launch, address, process, messages, log)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import pytest
 
 from factory.data import Dataset, LocalFiles, Rejected
 from factory.data.mix import Mix, blend, required_samples
+from factory.discovery import mixes
 from factory.errors import DeclarationError, SpecError
 from factory.keys import public
 from factory.spec import RunSpec
@@ -61,6 +62,38 @@ def test_a_mix_has_datasets_and_each_once():
         Mix()
     with pytest.raises(DeclarationError, match="public/text/a is in the mix twice"):
         Mix(warmup=[(1, A)], retention=[(2, A)])
+
+
+def test_a_declared_mix_is_found_by_its_files_name(tmp_path):
+    assert [dataset.key.path for dataset in mixes()["smoke"].datasets] == ["public/text/plos"]
+    folder = tmp_path / "mixes"
+    folder.mkdir()
+    (folder / "_shared.py").write_text("")
+    (folder / "mine.py").write_text(
+        "from definitions.mixes.smoke import smoke\n"
+        "from factory.data.mix import Mix\n"
+        "mine = other = Mix(retention=[(2.0, smoke.datasets[0])])\ndel smoke\n"
+    )
+    assert [weight for weight, _ in mixes(tmp_path)["mine"].weighted] == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "mixes/empty.py declares 0 mixes"),
+        (
+            "from definitions.mixes.smoke import smoke as a\nimport copy\nb = copy.copy(a)",
+            "2 mixes",
+        ),
+        ("import nowhere", "cannot be imported: ModuleNotFoundError"),
+    ],
+)
+def test_a_file_that_does_not_declare_one_mix_is_named(tmp_path, text, expected):
+    (tmp_path / "mixes").mkdir()
+    (tmp_path / "mixes" / "empty.py").write_text(text)
+    with pytest.raises(DeclarationError) as caught:
+        mixes(tmp_path)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(
