@@ -31,8 +31,13 @@ LENGTHS = 100_000
 HIDDEN_REASON = "(a reason with text of its own; in rejected.parquet)"
 
 _DEFAULT_OWNERS = {"public": "team:data", "private": "team:data-governance"}
-_STEP_KINDS = {"clean": "parquet", "split": "parquet", "energon": "webdataset"}
-_SOURCE_KINDS = {"PythonPackage": "python", "Git": "git", "Http": "http", "LocalFiles": "file"}
+_SOURCE_KINDS = {
+    "PythonPackage": "python",
+    "Git": "git",
+    "Http": "http",
+    "LocalFiles": "file",
+    "PartnerDrop": "file",
+}
 
 
 def declared_metadata(step: Step) -> dict[str, Any]:
@@ -60,8 +65,13 @@ def tags(step: Step) -> dict[str, str]:
 
 def kinds(step: Step) -> set[str]:
     """What the asset's node in the graph shows as icons."""
-    source = type(step.dataset.source).__name__
-    return {_STEP_KINDS.get(step.kind) or _SOURCE_KINDS.get(source, "jsonl")}
+    match step.kind:
+        case "raw":
+            return {_SOURCE_KINDS.get(type(step.dataset.source).__name__, "jsonl")}
+        case "energon":
+            return {"webdataset"}
+        case _:
+            return {"parquet"}
 
 
 def owners(step: Step) -> list[str]:
@@ -90,8 +100,13 @@ def made_metadata(
     """Metadata of one materialization."""
     manifest = version.manifest
     shown: dict[str, Any] = plain_metadata(version) | {"reused": reused}
-    if step.kind == "clean":
-        shown["rejected rows"] = rejected_table(step, manifest.facts)
+    facts: Mapping[str, Any] = manifest.facts
+    if "rejected" in facts:
+        shown["rejected rows"] = rejected_table(step, facts)
+    if "duplicates" in facts:
+        shown["duplicates removed"] = dg.MetadataValue.json(facts["duplicates"])
+    if "identifiers" in manifest.facts:
+        shown |= scan_metadata(manifest.facts["identifiers"])
     if inputs:
         shown["read"] = dg.MetadataValue.md(
             "\n".join(f"- `{key}` @ `{read.id}`" for key, read in inputs.items())
@@ -131,6 +146,24 @@ def check_metadata(
     """Metadata of one check result; of private data none of the facts, whose names may be rows."""
     facts = {} if confidential else record.facts
     return {"version": version.id, **facts}
+
+
+def scan_metadata(found: Any) -> dict[str, Any]:
+    """What the scan of a delivery counted. Where it found it is beside the version's files."""
+    return {
+        "rows scanned": found["rows"],
+        "rows left in the drop zone": found["rows_taken_out"],
+        "files left in the drop zone": found["files_left_out"],
+        "identifiers found": dg.TableMetadataValue(
+            records=[
+                dg.TableRecord({"kind": kind, "found": count})
+                for kind, count in found["found"].items()
+            ],
+            schema=dg.TableSchema(
+                columns=[dg.TableColumn("kind", "string"), dg.TableColumn("found", "int")]
+            ),
+        ),
+    }
 
 
 def rejected_table(step: Step, facts: Mapping[str, Any]) -> dg.TableMetadataValue:
@@ -188,12 +221,12 @@ def _preview(step: Step, version: "Version", inputs: "Mapping[Key, Version]") ->
     from factory.data import table
 
     match step.kind:
-        case "clean":
-            file = version.path / layout.SAMPLES
         case "split":
             file = version.path / layout.split_file(next(iter(step.dataset.split)))
-        case _:
+        case "energon":
             file = inputs[step.inputs[0]].path / layout.split_file(step.split)
+        case _:
+            file = version.path / layout.SAMPLES
     rows = islice(table.samples(file), PREVIEW_ROWS)
     return _table(("id", "text"), ((row.id, _text(row.as_dict())) for row in rows))
 

@@ -60,6 +60,13 @@ def letters(key: Key | None = None, **changes: object) -> Dataset:
     return Dataset(**fields)  # type: ignore[arg-type]
 
 
+FAST = tuple(step.name for step in steps(letters()) if step.kind != "energon")
+"""The steps that take no time: Energon's preparation takes seconds for each split."""
+
+(AFTER_CLEAN,) = [step.name for step in steps(letters()) if letters().key / "clean" in step.inputs]
+"""The step that reads `clean`."""
+
+
 @dataclass
 class Bench:
     """Runs of a catalogue in this process, and what they left behind."""

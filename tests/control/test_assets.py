@@ -10,9 +10,7 @@ from factory.control.freshness import report, stale
 from factory.control.lineage import asset_key, inputs_of
 from factory.data import Check, CheckResult, Dataset
 from factory.keys import public
-from tests.control.conftest import Bench, deliver, letters
-
-FAST = ("raw", "clean", "split")
+from tests.control.conftest import AFTER_CLEAN, FAST, Bench, deliver, letters
 
 
 class Switch:
@@ -109,7 +107,7 @@ def test_failed_check_keeps_the_old_version_and_stops_downstream(
     bench: Bench, switch: Switch
 ) -> None:
     bench.run(*FAST)
-    old = bench.current("clean"), bench.current("split")
+    old = bench.current("clean"), bench.current(AFTER_CLEAN)
     deliver(bench.settings, rows=80)
     switch.passes = False
     result = bench.run(*FAST)
@@ -118,7 +116,7 @@ def test_failed_check_keeps_the_old_version_and_stops_downstream(
         "public/text/letters/raw",
         "public/text/letters/clean",
     ]
-    assert (bench.current("clean"), bench.current("split")) == old
+    assert (bench.current("clean"), bench.current(AFTER_CLEAN)) == old
     newest = bench.namespace.versions(old[0].key)[0]
     assert newest != old[0]
     assert bench.namespace.not_passed(newest) == ["switch (failed)"]
@@ -138,10 +136,10 @@ def test_later_run_after_a_failed_check_reads_the_old_version(bench: Bench, swit
     deliver(bench.settings, rows=80)
     switch.passes = False
     bench.run(*FAST)
-    later = bench.run("split")
+    later = bench.run(AFTER_CLEAN)
     assert later.success
-    assert bench.current("split").manifest.inputs == {str(old.key): old.id}
-    tags = materializations(later)["public/text/letters/split"].tags or {}
+    assert bench.current(AFTER_CLEAN).manifest.inputs == {str(old.key): old.id}
+    tags = materializations(later)[f"public/text/letters/{AFTER_CLEAN}"].tags or {}
     assert tags["dagster/input_data_version/public/text/letters/clean"] == old.id
 
 
@@ -187,7 +185,7 @@ def test_checks_without_any_version_fail_with_a_reason(bench: Bench, switch: Swi
 
 
 def test_step_without_its_input_names_it(bench: Bench) -> None:
-    result = bench.run("split")
+    result = bench.run(AFTER_CLEAN)
     assert not result.success
     assert "Nothing is current at public/text/letters/clean" in failures(result)
 
@@ -196,7 +194,7 @@ def test_limited_run_flows_downstream_and_is_never_current(bench: Bench) -> None
     result = bench.run(*FAST, limit=20)
     assert result.success
     assert bench.current("raw").manifest.limit is None
-    for name in ("clean", "split"):
+    for name in FAST[1:]:
         key = public("text/letters") / name
         assert bench.namespace.current(key) is None
         (version,) = bench.namespace.versions(key)
@@ -251,7 +249,7 @@ def test_nothing_is_stale_after_a_run(bench: Bench) -> None:
     names = [step.key for step in bench.steps()]
     assert stale(bench.declared, bench.settings) == names
     bench.run(*FAST)
-    assert stale(bench.declared, bench.settings) == names[3:]
+    assert stale(bench.declared, bench.settings) == names[len(FAST) :]
     deliver(bench.settings, rows=80)
     assert stale(bench.declared, bench.settings) == names
 
@@ -279,6 +277,9 @@ class TestStalenessInTheUI:
             for name in FAST
         }
 
+    def stale(self, bench: Bench) -> set[str]:
+        return {name for name, status in self.statuses(bench).items() if status == "STALE"}
+
     def other(self, dataset: Dataset) -> Dataset:
         """The same dataset with another `clean`: what a change of code is."""
         return letters(license="CC0-1.0", checks=dataset.checks)
@@ -291,15 +292,15 @@ class TestStalenessInTheUI:
     def test_stale_after_a_change_and_fresh_after_the_next_run(self, bench: Bench) -> None:
         bench.run(*FAST)
         bench.declared[:] = [self.other(bench.declared[0])]
-        assert self.statuses(bench) == {"raw": "FRESH", "clean": "STALE", "split": "FRESH"}
+        assert self.stale(bench) == {"clean"}
         bench.run("clean")
-        assert self.statuses(bench) == {"raw": "FRESH", "clean": "FRESH", "split": "STALE"}
-        bench.run("split")
+        assert self.stale(bench) == {AFTER_CLEAN}
+        bench.run(*FAST)
         assert set(self.statuses(bench).values()) == {"FRESH"}
 
     def test_fresh_after_a_rollback_is_reported(self, bench: Bench) -> None:
         bench.run(*FAST)
-        first = [bench.current(name) for name in ("clean", "split")]
+        first = [bench.current(name) for name in FAST[1:]]
         original = list(bench.declared)
         bench.declared[:] = [self.other(bench.declared[0])]
         bench.run(*FAST)
@@ -316,7 +317,7 @@ class TestStalenessInTheUI:
         deliver(bench.settings, rows=80)
         switch.passes = False
         bench.run(*FAST)
-        assert self.statuses(bench) == {"raw": "FRESH", "clean": "FRESH", "split": "STALE"}
+        assert self.stale(bench) == {AFTER_CLEAN}
 
 
 def failures(result: dg.ExecuteInProcessResult) -> str:

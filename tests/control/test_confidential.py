@@ -12,10 +12,9 @@ from factory.control.confidential import in_confidence
 from factory.data import Check, CheckResult, Dataset, LocalFiles, Rejected, Row, Sample
 from factory.errors import StepError
 from factory.keys import private
-from tests.control.conftest import Bench, Find, clean, deliver, letters
+from tests.control.conftest import FAST, Bench, Find, clean, deliver, letters
 
 MARKER = "PATIENT-7391-SECRET"
-FAST = ("raw", "clean", "split")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from factory.keys import public
 from factory.namespace import Namespace
 from factory.settings import Settings
 from tests.conftest import CHECKOUT
-from tests.control.conftest import deliver
+from tests.control.conftest import AFTER_CLEAN, FAST, deliver
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def tidy(text: str) -> str:
     """Text without what surrounds it."""
     return text.strip(){more}
 '''
-STEPS = [f"public/text/letters/{name}" for name in ("raw", "clean", "split")]
+STEPS = [f"public/text/letters/{name}" for name in FAST]
 
 
 @pytest.fixture
@@ -94,9 +94,9 @@ def test_materialize_then_reuse_then_edit_a_helper(settings: Settings, declared:
     assert changed is not None
     assert changed.id != made.id
     assert changed.manifest.inputs == made.manifest.inputs
-    split = namespace.current(public("text/letters/split"))
-    assert split is not None
-    assert split.manifest.inputs == {str(clean): changed.id}
+    after = namespace.current(public("text/letters") / AFTER_CLEAN)
+    assert after is not None
+    assert after.manifest.inputs == {str(clean): changed.id}
 
 
 def test_runs_are_recorded_as_the_ui_would(settings: Settings, declared: Path) -> None:

@@ -65,9 +65,8 @@ def test_gpus_on_the_cpu_profile() -> None:
 def test_select_takes_datasets_and_assets() -> None:
     declared = datasets().values()
     whole = select(["public/text/plos"], declared)
-    assert [step.name for step in whole] == [
-        "raw", "clean", "split", "energon/train", "energon/validation", "energon/test"
-    ]  # fmt: skip
+    assert [step.name for step in whole][:2] == ["raw", "clean"]
+    assert [step.split for step in whole][-3:] == ["train", "validation", "test"]
     (one,) = select(["public/text/plos/clean"], declared)
     assert one.name == "clean"
 
