@@ -11,7 +11,7 @@ help:  ## This list
 setup:
 	@scripts/setup
 
-demo: setup  ## Make a dataset, train on it, print what happened (about 5 minutes)
+demo: setup  ## Make a dataset, train on it, print what happened (about 3 minutes)
 	@$(BIN)/factory demo
 
 dev: setup  ## The Dagster UI on the demo's instance and definitions

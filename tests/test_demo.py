@@ -71,6 +71,7 @@ def test_interrupted_while_training_it_leaves_no_process(environment: dict[str, 
             said.append(line)
             if "train: from step" in line:
                 process.send_signal(signal.SIGINT)
+        process.stdout.close()
         assert process.wait() == 130, "".join(said)
     assert any("call the command again" in line for line in said)
     assert of_this_site(environment) == []

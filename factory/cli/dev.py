@@ -1,12 +1,14 @@
 """`factory dev`: the Dagster UI on the same instance and definitions as every other command."""
 
 import os
+import socket
 import sys
 from typing import Annotated
 
 import typer
 
 from factory.cli.output import console
+from factory.errors import SettingsError
 from factory.settings import CHECKOUT, Settings, inherited_environment
 
 
@@ -22,6 +24,7 @@ def dev(
     """Start `dagster dev`: the graph, the checks, the runs, and the launchpad."""
     from factory.control.instance import ensure
 
+    _refuse_busy(host, port)
     settings = Settings.from_environment()
     ensure(settings).dispose()
     settings.make_default_root()
@@ -33,3 +36,17 @@ def dev(
         [*arguments, "--host", host, "--port", str(port)],
         {**inherited_environment(), **settings.environment()},
     )
+
+
+def _refuse_busy(host: str, port: int) -> None:
+    """Dagster itself would go on without a web server, its daemon beside the other one's."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise SettingsError(
+                f"{host}:{port} cannot be used ({error.strerror}). Another `factory dev` may be "
+                f"running there already; stop it, or choose another port: "
+                f"`.venv/bin/factory dev --port {port % 65535 + 1}`."
+            ) from error

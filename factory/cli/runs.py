@@ -27,8 +27,10 @@ def list_runs(json: JsonFlag = False) -> None:
     rows = [_row(run, states.get(run.run_id)) for run in directories]
     if json:
         print_json(rows)
-    else:
+    elif rows:
         console.print(table("Runs", rows))
+    else:
+        console.print("No runs yet. `factory launch smoke` starts one.")
 
 
 @app.command("show")

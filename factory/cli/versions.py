@@ -44,7 +44,8 @@ def path(key: KeyArgument, json: JsonFlag = False) -> None:
 def verify(
     key: KeyArgument,
     version: Annotated[
-        str | None, typer.Argument(help="A version; the current one if left out.")
+        str | None,
+        typer.Argument(help="A version or its first digits; the current one if left out."),
     ] = None,
     json: JsonFlag = False,
 ) -> None:
@@ -152,7 +153,8 @@ def _existing(namespace: Namespace, key: str) -> list[Key]:
 def _nothing_at(namespace: Namespace, key: str) -> str:
     return (
         f"Nothing is current under {key} in {namespace.root}. "
-        f"`factory datasets` lists what is declared; materialize it in the UI (`make dev`)."
+        "`factory datasets` lists what is declared; "
+        "`factory materialize KEY` or the UI (`make dev`) makes it."
     )
 
 

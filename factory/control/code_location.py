@@ -86,14 +86,23 @@ def _readable(error: BaseException) -> BaseException:
     cause = error
     while cause.__cause__ is not None and not isinstance(cause, FactoryError):
         cause = cause.__cause__
-    if isinstance(cause, FactoryError):
-        return cause
     places = _places(cause)
+    if isinstance(cause, FactoryError):
+        return _placed(cause, places)
     if not places:
         return error
     what = "".join(traceback.format_exception_only(cause)).strip()
     called = "".join(f"\n  called at {place}" for place in reversed(places[:-1]))
     return DeclarationError(f"{places[-1]}\n{what}{called}")
+
+
+def _placed(error: FactoryError, places: list[str]) -> FactoryError:
+    """The error with the line of `definitions/` that it comes from, unless it names a file."""
+    here = [place for place in places if place.startswith("definitions/datasets/")]
+    if not here or "definitions/datasets/" in str(error):
+        return error
+    file, _, _ = here[-1].partition(": ")
+    return type(error)(f"{file}: {error}")
 
 
 def _places(error: BaseException) -> list[str]:
