@@ -40,13 +40,33 @@ class Ended(BaseException):
     """The driver was told to stop."""
 
 
+class Ending:
+    """Whether the driver was told to stop. Ray's calls break if a signal handler raises in them."""
+
+    def __init__(self) -> None:
+        self.told = False
+
+    def listen(self) -> None:
+        """Take SIGTERM as that word. To be called again when Ray has taken the signal."""
+        signal.signal(signal.SIGTERM, self._hear)
+
+    def check(self) -> None:
+        """Stop here if so."""
+        if self.told:
+            raise Ended
+
+    def _hear(self, signum: int, frame: FrameType | None) -> None:
+        self.told = True
+
+
 def main() -> int:
     """Run the launch that Pipes carries; returns the exit code."""
-    signal.signal(signal.SIGTERM, _end)
+    ending = Ending()
+    ending.listen()
     try:
         with open_dagster_pipes(message_writer=NamespaceMessageWriter()) as pipes:
             launch = Launch.model_validate(_launch(pipes))
-            Driver(launch, pipes, Settings.from_environment()).run(ray_address())
+            Driver(launch, pipes, Settings.from_environment(), ending).run(ray_address())
     except SpecError as refusal:
         sys.stdout.write(f"refused: {refusal}\n")
         return REFUSED
@@ -61,8 +81,11 @@ def main() -> int:
 class Driver:
     """One launch, from an empty cluster to a checkpoint."""
 
-    def __init__(self, launch: Launch, pipes: PipesContext, settings: Settings) -> None:
+    def __init__(
+        self, launch: Launch, pipes: PipesContext, settings: Settings, ending: Ending
+    ) -> None:
         self.launch = launch
+        self.ending = ending
         self.pipes = pipes
         self.settings = settings
         self.started = time.time()
@@ -82,9 +105,10 @@ class Driver:
         self.say("driver", f"attempt {self.launch.attempt} of run {self.launch.run_id}")
         self._check()
         self._write_blend()
-        workers.connect(address)
+        workers.connect(address, self.ending.check)
+        self.ending.listen()
         self.say("cluster", address)
-        with workers.started(self.launch) as ranks:
+        with workers.started(self.launch, self.ending.check) as ranks:
             self.say("workers", f"{len(ranks)} starting")
             prepared: list[Prepared] = self._all([rank.build.remote(self.job) for rank in ranks])
             self._write_record(prepared)
@@ -151,6 +175,7 @@ class Driver:
         give_up = float("inf")
         while waiting and time.monotonic() < give_up:
             ready, waiting = ray.wait(waiting, timeout=POLL_SECONDS)
+            self.ending.check()
             self._relay()
             for reference in ready:
                 if (failure := _failure(reference, references.index(reference))) is not None:
@@ -208,7 +233,3 @@ def _readable(message: Phase | StepLine) -> str:
 def _launch(pipes: PipesContext) -> Any:
     given = pipes.get_extra("launch")
     return json.loads(given) if isinstance(given, str) else given
-
-
-def _end(signum: int, frame: FrameType | None) -> None:
-    raise Ended

@@ -21,6 +21,9 @@ from factory.spec import Launch, RunSpec
 if TYPE_CHECKING:
     from factory.training.train import Job
 
+type Check = Callable[[], None]
+"""Raises where the run has been told to stop."""
+
 CPUS_PER_RANK = 0.25
 """A share for scheduling, not a limit: four ranks fit on a laptop that shows one core."""
 
@@ -145,7 +148,7 @@ PACKAGES = (
 """Whose versions decide numbers."""
 
 
-def connect(address: str) -> None:
+def connect(address: str, check: Check) -> None:
     """Connect this process to the cluster, which may still be starting.
 
     Raises:
@@ -156,6 +159,7 @@ def connect(address: str) -> None:
 
     deadline = time.monotonic() + CONNECT_SECONDS
     while True:
+        check()
         try:
             _knock(address)
             ray.init(address=address, log_to_driver=True, configure_logging=False)
@@ -179,7 +183,7 @@ def _knock(address: str) -> None:
 
 
 @contextmanager
-def started(launch: Launch) -> Generator[Sequence[Any]]:
+def started(launch: Launch, check: Check) -> Generator[Sequence[Any]]:
     """One actor for each rank, importing already; all of them are ended on the way out.
 
     Raises:
@@ -194,11 +198,14 @@ def started(launch: Launch) -> Generator[Sequence[Any]]:
     group = placement_group(_bundles(spec), strategy=_strategy(spec))
     actors: list[Any] = []
     try:
-        if not group.wait(PLACE_SECONDS):
-            raise RunFailed(
-                f"The cluster has no room for {spec.ranks} ranks: asked for {_bundles(spec)}, "
-                f"it has {ray.cluster_resources()}."
-            )
+        deadline = time.monotonic() + PLACE_SECONDS
+        while not group.wait(1):
+            check()
+            if time.monotonic() > deadline:
+                raise RunFailed(
+                    f"The cluster has no room for {spec.ranks} ranks: asked for {_bundles(spec)}, "
+                    f"it has {ray.cluster_resources()}."
+                )
         for rank in range(spec.ranks):
             bundle, local_rank = divmod(rank, per_worker)
             actor = ray.remote(Rank).options(

@@ -257,3 +257,4 @@ def drive(site: Site, cluster: str) -> Iterator[Callable[..., Drive]]:
     for run in started:
         if run.process.poll() is None:
             os.killpg(run.process.pid, signal.SIGKILL)
+            run.process.wait()
