@@ -24,6 +24,9 @@ An error names the value, says what follows from it and what to do::
 class FactoryError(Exception):
     """Root of the tree: what a person can act on. Anything else is a defect of ours."""
 
+    outside: str = ""
+    """What of it people may read who may not read private data: counts, no texts, no names."""
+
 
 class KeyFormatError(FactoryError, ValueError):
     """A key that no asset and no directory can have."""

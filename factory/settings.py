@@ -30,6 +30,13 @@ STEP_EXECUTOR: Mapping[Deployment, StepExecutor] = {
 }
 """Where the steps of a dataset run, by deployment."""
 
+SENSORS_ON: Mapping[Deployment, bool] = {
+    "laptop": False,
+    "dev": False,  # until somebody turns them on in the UI
+    "prod": True,
+}
+"""Whether sensors and schedules run without being turned on, by deployment."""
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 """The directory that holds `factory/` and `definitions/`."""
 
@@ -70,6 +77,11 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     def step_executor(self) -> StepExecutor:
         """Where the steps of a dataset run."""
         return STEP_EXECUTOR[self.deployment]
+
+    @property
+    def sensors_on(self) -> bool:
+        """Whether sensors and schedules run without being turned on."""
+        return SENSORS_ON[self.deployment]
 
     def make_default_root(self) -> None:
         """Create the namespace's root where nobody chose one.

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from factory.settings import CHECKOUT
+from tests.deliveries import sign
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +43,8 @@ def deliver(folder: Path) -> None:
     rows.append({**rows[0], "letter_id": "letter-de", "language": "de", "history": REJECTED})
     rows.append({"letter_id": RAISING, "patient_pseudonym": RAISING, "history": RAISING})
     folder.mkdir(parents=True)
-    (folder / "delivery.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "letters.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sign(folder)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import IO
 
-from factory.errors import StepError
+from factory.errors import FactoryError, StepError
 from factory.keys import Key
 from factory.namespace import Namespace
 
@@ -26,21 +26,21 @@ def in_confidence[T](
     """Do work on a private key; what it says goes to a file that only its readers can open.
 
     Raises:
-        StepError: the work raised; named by type only.
+        StepError: the work raised; named by type, with what our own errors let be told outside.
     """
     folder = namespace.open_run("private", run_id).directory("steps")
     log = folder / f"{'__'.join(key.parts)}.log"
-    failure = ""
+    failure = told = ""
     with _output_to(log) as file:
         try:
             return work(lambda message: print(message, file=file, flush=True))
         except Exception as error:
             traceback.print_exc(file=file)
             failure = type(error).__name__
+            told = error.outside if isinstance(error, FactoryError) else ""
     # Raised outside of `except`, so that the first error does not travel as its context.
-    raise StepError(
-        f"{key}: {failure}. What it says may hold private data, so it is only in {log}."
-    )
+    what = f"{failure}. {told}".strip()
+    raise StepError(f"{key}: {what} What it says may hold private data, so it is only in {log}.")
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import dagster as dg
 from factory.control.lineage import DATA_VERSION_TAG, asset_key, event_tags
 from factory.control.metadata import plain_metadata
 from factory.data.dataset import Dataset
-from factory.data.sources import LocalFiles
+from factory.data.sources import LocalFiles, PartnerDrop
 from factory.data.steps import Step, input_id, steps
 from factory.keys import Key, parse
 from factory.namespace import Namespace, Version
@@ -81,18 +81,20 @@ def _is_fresh(step: Step, namespace: Namespace, settings: Settings) -> bool:
     if len(read) < len(inputs):
         return False
     expected = input_id(step, read, None, _source_state(step, settings))
-    return current.manifest.input_id == expected and current.is_complete()
+    return current.manifest.input_id == expected and not namespace.verify(current)
 
 
 def _source_state(step: Step, settings: Settings) -> str:
     """What is in a partner's drop folder now: nothing pins it beforehand, so it is read."""
     source = step.dataset.source
-    if step.kind != "raw" or not isinstance(source, LocalFiles):
+    if step.kind != "raw" or not isinstance(source, LocalFiles | PartnerDrop):
         return ""
-    from factory.data import content
+    from factory.data import content, intake
     from factory.data.making import Job, delivered
 
     job = Job(step, {}, settings, None, lambda _: None)
+    if isinstance(source, PartnerDrop):
+        return intake.state(job, source)
     return content.files_hash(*delivered(job, source))
 
 

@@ -9,6 +9,8 @@ from factory.data import checks as checks
 from factory.data.checks import Check as Check
 from factory.data.checks import CheckResult as CheckResult
 from factory.data.dataset import Dataset as Dataset
+from factory.data.identifiers.kinds import Kind as Kind
+from factory.data.identifiers.report import Thresholds as Thresholds
 from factory.data.row import Row as Row
 from factory.data.sample import Rejected as Rejected
 from factory.data.sample import Sample as Sample
@@ -16,4 +18,5 @@ from factory.data.sources import Derived as Derived
 from factory.data.sources import Git as Git
 from factory.data.sources import Http as Http
 from factory.data.sources import LocalFiles as LocalFiles
+from factory.data.sources import PartnerDrop as PartnerDrop
 from factory.data.sources import PythonPackage as PythonPackage

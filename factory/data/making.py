@@ -117,7 +117,8 @@ def cleaned(job: Job, staging: Staging) -> None:
     dataset = job.step.dataset
     pattern = Pattern.parse(dataset.source.rows)
     prefix = f"{layout.RAW_FILES}/"
-    names = [name.removeprefix(prefix) for name in job.input.manifest.files]
+    files = job.input.manifest.files
+    names = [name.removeprefix(prefix) for name in files if name.startswith(prefix)]
     rows = reader.read(job.input.path / prefix, reader.matching(names, pattern), pattern)
     tally = _Tally()
     ticker = Ticker(job.say, "rows read")

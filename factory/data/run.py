@@ -7,10 +7,10 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from factory.data import content, making
+from factory.data import content, intake, making
 from factory.data.making import Job
 from factory.data.progress import Say
-from factory.data.sources import LocalFiles
+from factory.data.sources import LocalFiles, PartnerDrop
 from factory.data.steps import Step, StepResult, input_id
 from factory.data.template import holes
 from factory.errors import StepError
@@ -50,6 +50,9 @@ class Work:
             folder, names = making.delivered(job, source)
             state = content.files_hash(folder, names)
             return self._made(job, making.Taken(folder, names, state), state)
+        if self.step.kind == "raw" and isinstance(source, PartnerDrop):
+            state = intake.state(job, source)
+            return self._made(job, intake.Intake(source, state), state)
         return self._made(job, _FILLS[self.step.kind])
 
     def _refuse_holes(self) -> None:

@@ -2,15 +2,16 @@
 
 A source is a value: building one fetches nothing. Fetching is in `fetch`, one module per source.
 Each knows its classification: what is fetched from the public internet is public, what a partner
-delivers is what the declaration says, and what is derived from other datasets follows them.
+delivers is private, and what is derived from other datasets follows them.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from factory.data.identifiers.report import Thresholds
 from factory.data.row import Pattern
 from factory.errors import DeclarationError
 from factory.keys import Classification, Key, PublicKey
@@ -64,7 +65,7 @@ class Git:
 
     def __post_init__(self) -> None:
         Pattern.parse(self.rows)
-        _require(_URL, "url", self.url, "an https address")
+        _require(_URL, "url", self.url, "an https or file address")
         _require(
             _REVISION,
             "revision",
@@ -110,7 +111,7 @@ class Http:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalFiles:
-    """A folder that a partner delivers into, below `FACTORY_DROPS`.
+    """A folder of files of one's own, below `FACTORY_DROPS`. For a partner's see `PartnerDrop`.
 
     Nothing pins its contents beforehand, so each run reads the folder and the version follows
     from the hashes of what was there.
@@ -123,11 +124,10 @@ class LocalFiles:
 
     def __post_init__(self) -> None:
         Pattern.parse(self.rows)
-        folder = PurePosixPath(self.folder)
-        if folder.is_absolute() or ".." in folder.parts or not folder.parts:
+        _refuse_outside(self.folder)
+        if self.classification not in ("public", "private"):
             raise DeclarationError(
-                f"Drop folder {self.folder!r} must be a path below FACTORY_DROPS: "
-                "not absolute, not empty, no '..'."
+                f"classification is {self.classification!r}; write 'public' or 'private'."
             )
 
     @property
@@ -138,6 +138,37 @@ class LocalFiles:
     def parameters(self) -> dict[str, str]:
         """Everything that decides which files are fetched, but for the files themselves."""
         return {"folder": self.folder, "files": _files(self.rows)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartnerDrop:
+    """A delivery with its `delivery.json`, in a folder below `FACTORY_DROPS`: private always.
+
+    It is verified and scanned for identifiers before anything of it is published. As with
+    `LocalFiles`, the version follows from what was there.
+    """
+
+    folder: str
+    rows: str
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    """How many identifiers of each kind may be there: none that point to a person directly."""
+
+    classification: ClassVar[Classification] = "private"
+    inputs: ClassVar[tuple[Key, ...]] = ()
+
+    def __post_init__(self) -> None:
+        Pattern.parse(self.rows)
+        _refuse_outside(self.folder)
+
+    @property
+    def address(self) -> str:
+        """What a mirror is looked up by."""
+        return self.folder
+
+    def parameters(self) -> dict[str, Any]:
+        """Everything that decides what is taken in, but for the delivery itself."""
+        thresholds = self.thresholds.model_dump(mode="json")
+        return {"folder": self.folder, "rows": self.rows, "thresholds": thresholds}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,11 +203,20 @@ class Derived:
         return {}
 
 
-type Source = PythonPackage | Git | Http | LocalFiles | Derived
+type Source = PythonPackage | Git | Http | LocalFiles | PartnerDrop | Derived
 
 
 def _files(rows: str) -> str:
     return Pattern.parse(rows).files
+
+
+def _refuse_outside(drop_folder: str) -> None:
+    folder = PurePosixPath(drop_folder)
+    if folder.is_absolute() or ".." in folder.parts or not folder.parts:
+        raise DeclarationError(
+            f"Drop folder {drop_folder!r} must be a path below FACTORY_DROPS: "
+            "not absolute, not empty, no '..'."
+        )
 
 
 def _require(pattern: re.Pattern[str], what: str, value: str, wanted: str) -> None:

@@ -18,7 +18,7 @@ from factory.data.dataset import Dataset
 from factory.data.free_checks import free_checks
 from factory.data.progress import Say, silent
 from factory.data.sample import canonical
-from factory.data.sources import Derived, Git, Http, LocalFiles, PythonPackage
+from factory.data.sources import Derived, Git, Http, LocalFiles, PartnerDrop, PythonPackage
 from factory.keys import Key
 from factory.settings import Settings
 
@@ -109,6 +109,7 @@ _FETCHERS: dict[type, str] = {
     Git: "factory.data.fetch.git",
     Http: "factory.data.fetch.http",
     LocalFiles: "factory.data.fetch.local",
+    PartnerDrop: "factory.data.fetch.partner",
     Derived: "factory.data.fetch.derived",
 }
 

@@ -19,10 +19,9 @@ _PUBLIC_SOURCE = """Git(
         rows="**/*.jsonl",  # FILL IN: one row per line; "**/*.xml//Tag" for one per element
     )"""
 
-_PRIVATE_SOURCE = """LocalFiles(
+_PRIVATE_SOURCE = """PartnerDrop(
         folder="FILL-IN",  # FILL IN: the partner's folder below FACTORY_DROPS
         rows="**/*.jsonl",  # FILL IN: one row per line; "**/*.xml//Tag" for one per element
-        classification="private",
     )"""
 
 _FILE = '''"""FILL IN: what this is, who published it, how many rows, which language."""
@@ -72,7 +71,7 @@ def declaration(key: Key) -> str:
         name=key.name,
         variable=variable,
         source=_PUBLIC_SOURCE if is_public else _PRIVATE_SOURCE,
-        source_name="Git" if is_public else "LocalFiles",
+        source_name="Git" if is_public else "PartnerDrop",
     )
 
 

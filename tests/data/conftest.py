@@ -107,3 +107,16 @@ class Runner(SimpleNamespace):
 @pytest.fixture
 def runner(settings: Settings) -> Runner:
     return Runner(namespace=Namespace(settings.root), settings=settings, said=[])
+
+
+type Find = Callable[[Path, bytes], list[Path]]
+
+
+@pytest.fixture
+def files_with() -> Find:
+    """Every file below a directory that holds these bytes."""
+
+    def find(directory: Path, marker: bytes) -> list[Path]:
+        return [p for p in directory.rglob("*") if p.is_file() and marker in p.read_bytes()]
+
+    return find

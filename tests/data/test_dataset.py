@@ -13,6 +13,7 @@ from factory.data import (
     Git,
     Http,
     LocalFiles,
+    PartnerDrop,
     PythonPackage,
     Rejected,
     Row,
@@ -234,6 +235,9 @@ def _from_sample(row: Row) -> Sample | Rejected:
         (lambda: LocalFiles(folder="/x", rows="*", classification="private"), "not absolute"),
         (lambda: LocalFiles(folder="x", rows="../*", classification="private"), "names no files"),
         (lambda: LocalFiles(folder="x", rows="*.json//a", classification="private"), "not XML"),
+        (lambda: PartnerDrop(folder="../x", rows="*"), "no '..'"),
+        (lambda: PartnerDrop(folder="", rows="*"), "not empty"),
+        (lambda: PartnerDrop(folder="x", rows=""), "names no files"),
         (lambda: Derived(datasets=()), "names no dataset"),
     ],
 )
@@ -248,6 +252,12 @@ def test_public_key_with_private_source_is_refused():
     source = LocalFiles(folder="x", rows="*", classification="private")
     with pytest.raises(ClassificationError, match="must be private"):
         declared(public("text/x"), source=source)
+
+
+def test_what_a_partner_delivers_is_private_always():
+    with pytest.raises(ClassificationError, match="must be private"):
+        declared(public("text/x"), source=PartnerDrop(folder="x", rows="*"))
+    declared(private("text/x"), source=PartnerDrop(folder="x", rows="*"))
 
 
 def test_private_key_with_public_source_must_be_meant():

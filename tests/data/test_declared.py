@@ -11,6 +11,7 @@ import pytest
 from factory.data import checks, layout, table
 from factory.discovery import datasets
 from factory.errors import BadFile
+from tests.deliveries import sign
 
 
 @pytest.fixture
@@ -77,7 +78,8 @@ def test_discharge_letters_from_a_drop_folder(runner, settings):
     ]
     rows[0]["language"] = "de"
     rows[1] |= {"history": " ", "recommendation": ""}
-    (folder / "delivery.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "letters.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    sign(folder)
     dataset = datasets()["private/text/discharge_letters"]
     version, records = runner.until(dataset, "split")
     assert records["disjoint"].passed

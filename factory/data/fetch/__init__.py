@@ -7,7 +7,7 @@ that folder is decided in `factory.data.raw`.
 from pathlib import Path
 
 from factory.data.fetch.errand import Errand
-from factory.data.sources import Derived, Git, Http, LocalFiles, PythonPackage, Source
+from factory.data.sources import Derived, Git, Http, LocalFiles, PartnerDrop, PythonPackage, Source
 
 
 def fetch(source: Source, errand: Errand) -> Path:
@@ -33,6 +33,10 @@ def fetch(source: Source, errand: Errand) -> Path:
             from factory.data.fetch import local
 
             return local.fetch(source, errand)
+        case PartnerDrop():
+            from factory.data.fetch import partner
+
+            return partner.take_in(source, errand, partner.state(source, errand)).folder
         case Derived():
             from factory.data.fetch import derived
 

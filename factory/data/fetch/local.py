@@ -1,13 +1,13 @@
-"""A partner's drop folder: read where it is, never written to, never copied outside the root."""
+"""A drop folder: read where it is, never written to. `partner` goes on from here."""
 
 from pathlib import Path
 
 from factory.data.fetch.errand import Errand
-from factory.data.sources import LocalFiles
+from factory.data.sources import LocalFiles, PartnerDrop
 from factory.errors import SourceError
 
 
-def fetch(source: LocalFiles, errand: Errand) -> Path:
+def fetch(source: LocalFiles | PartnerDrop, errand: Errand) -> Path:
     """The drop folder itself.
 
     Raises:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from factory.data import reader
 from factory.data.identifiers.dicom import is_dicom, scan_dicom
 from factory.data.identifiers.flatten import RowText, decode, object_text, row_text
 from factory.data.identifiers.kinds import Kind
@@ -54,6 +53,8 @@ def scan_files(
     report = ScanReport(
         surrogates=statement.pseudonymization.surrogates, thresholds=thresholds or Thresholds()
     )
+    from factory.data import reader  # not above: it parses XML, and declarations import thresholds
+
     pattern = Pattern.parse(rows) if rows is not None else None
     matched = set(reader.matching(list(statement.files), pattern)) if pattern else set[str]()
     for number, name in enumerate(sorted(statement.files), start=1):
@@ -85,7 +86,12 @@ class _File:
         self._prefix = statement.pseudonymization.pseudonym_prefix
 
     def rows(self, pattern: Pattern) -> None:
-        """Row by row, as the source says."""
+        """Row by row, as the source says, and what lies between the rows."""
+        from lxml import etree
+
+        from factory.data import reader
+        from factory.data.identifiers.beside_rows import beside_rows
+
         if is_dicom(self._path):
             self._dicom()
             return
@@ -96,7 +102,9 @@ class _File:
                     self._bytes(row.data, self._name)
                 else:
                     self._text(row_text(row), row.position)
-        except (BadFile, OSError):
+            for number, text in beside_rows(self._path, pattern):
+                self._look(text, number)
+        except (BadFile, OSError, etree.XMLSyntaxError):
             damaged = True
         if damaged:
             self._unreadable(None)
@@ -128,6 +136,9 @@ class _File:
 
     def _text(self, text: RowText, row: int | None) -> None:
         self._report.rows += 1
+        self._look(text, row)
+
+    def _look(self, text: RowText, row: int | None) -> None:
         self._report.characters += len(text.text)
         for one in scan_text(text.text, pseudonym_prefix=self._prefix):
             self._report.add(Position(self._label, row, one.start, one.kind, one.direct))

@@ -105,7 +105,7 @@ class ScanReport:
             if kind.direct and limit is None:
                 limit = self.thresholds.direct
             if limit is not None and count > limit:
-                where = next((_place(one) for one in self.positions if one.kind is kind), "")
+                where = next((place(one) for one in self.positions if one.kind is kind), "")
                 reasons.append(
                     f"{count:,} x {kind} where {limit:,} may be, first in {where}".strip()
                 )
@@ -143,7 +143,8 @@ def _odd(name: str) -> bool:
     return not name.isprintable() or len(name) > 300
 
 
-def _place(one: Position) -> str:
+def place(one: Position) -> str:
+    """A position in words."""
     parts = [one.file]
     parts += [f"row {one.row}"] if one.row is not None else []
     parts += [f"element {one.tag}"] if one.tag else []

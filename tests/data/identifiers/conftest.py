@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.deliveries import statement
+
 type MakeDelivery = Callable[..., Path]
 
 
@@ -31,26 +33,6 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         monkeypatch.setattr(socket, name, refuse)
     yield made
     assert made == []
-
-
-def statement(files: dict[str, str], **changes: Any) -> dict[str, Any]:
-    """A complete `delivery.json`."""
-    pseudonymization = {
-        "method": "names and numbers removed, dates shifted",
-        "tool": "scrubber",
-        "tool_version": "2.1",
-        "date": "2026-03-01",
-        "signed_by": "Data protection officer",
-        "surrogates": True,
-    }
-    pseudonymization |= changes.pop("pseudonymization", {})
-    return {
-        "partner": "A hospital",
-        "agreement": "DPA-2026-01",
-        "files": files,
-        "pseudonymization": pseudonymization,
-        **changes,
-    }
 
 
 @pytest.fixture

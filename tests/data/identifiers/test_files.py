@@ -188,3 +188,39 @@ def test_canaries_are_in_no_traceback(make_delivery: Any, monkeypatch: pytest.Mo
         scan(folder, "*.jsonl")
     shown = "".join(traceback.format_exception(caught.value))
     assert CANARIES["mail"] not in shown
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ("*.xml//note", "<!-- {} --><all><note>Well.</note></all>"),
+        ("*.xml//note", "<all><note>Well.</note></all><!-- {} -->"),
+        ("*.xml//note", "<all><note>Well.<!-- {} --></note></all>"),
+        ("*.xml//note", "<all><head>{}</head><note>Well.</note></all>"),
+        ("*.xml//note", "<all owner='{}'><note>Well.</note></all>"),
+        ("*.xml//note", "<all><note>Well.</note> {} </all>"),
+        ("*.xml//note", "<all><note>Well.</note><?by {}?></all>"),
+        ("*.xml//note", "<!DOCTYPE all [<!ENTITY by '{}'>]><all><note>Well.</note></all>"),
+        ("*.xml", "<!-- {} --><all>Well.</all>"),
+        ("*.xml", "<all>Well.<!-- {} --></all>"),
+    ],
+)
+def test_what_lies_beside_the_rows_of_xml(make_delivery: Any, rows: str, text: str) -> None:
+    report = scan(make_delivery({"a.xml": text.format("jane.roe@example.org")}), rows)
+    assert report.counts.keys() == {Kind.EMAIL}
+    assert ("a.xml", None) in report.rejected
+
+
+def test_rows_of_xml_are_not_counted_twice(make_delivery: Any) -> None:
+    text = "<all><note a='x'>jane.roe@example.org <b/> y</note><note>Well.</note></all>"
+    report = scan(make_delivery({"a.xml": text}), "*.xml//note")
+    assert report.counts == {Kind.EMAIL: 1}
+    assert (report.rows, list(report.rejected)) == (2, [("a.xml", 1)])
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_a_name_given_twice_hides_a_value(make_delivery: Any, name: str) -> None:
+    text = '{"text": "jane.roe@example.org", "text": "Well."}\n'
+    report = scan(make_delivery({name: text}), name)
+    assert report.counts == {Kind.UNREADABLE: 1}
+    assert report.blocked

@@ -1,6 +1,6 @@
-"""Discharge letters as a partner hospital delivers them: one JSON object a line, de-identified."""
+"""Discharge letters as a partner hospital delivers them: one JSON object a line, pseudonymized."""
 
-from factory.data import Dataset, LocalFiles, Rejected, Row, Sample
+from factory.data import Dataset, PartnerDrop, Rejected, Row, Sample
 from factory.keys import private
 
 SECTIONS = ("history", "findings", "medication", "recommendation")
@@ -25,7 +25,7 @@ def clean(row: Row) -> Sample | Rejected:
 discharge_letters = Dataset(
     key=private("text/discharge_letters"),
     license="LicenseRef-data-use-agreement",
-    source=LocalFiles(folder="discharge_letters", rows="**/*.jsonl", classification="private"),
+    source=PartnerDrop(folder="discharge_letters", rows="**/*.jsonl"),
     clean=clean,
     split={"train": 0.90, "validation": 0.05, "test": 0.05},
     max_errors=0.01,
