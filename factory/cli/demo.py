@@ -95,12 +95,16 @@ def _print_dataset(namespace: Namespace) -> None:
         raise StepError(f"{DATASET / 'clean'} has no current version after its run.")
     rejected = clean.manifest.facts.get("rejected")
     reasons = rejected if isinstance(rejected, dict) else {}
+    deduplicated = namespace.current(DATASET / "deduplicated")
+    removed = deduplicated.manifest.facts.get("duplicates") if deduplicated else None
+    duplicates = removed if isinstance(removed, dict) else {}
     bytes_total = sum(entry.size for entry in clean.manifest.files.values())
     facts = {
         "directory": clean.path,
         "version": clean.id,
         "rows kept": f"{clean.manifest.rows:,} ({size(bytes_total)})",
         "rows rejected": ", ".join(f"{count} {why}" for why, count in reasons.items()) or "none",
+        "duplicates removed": ", ".join(f"{n} {kind}" for kind, n in duplicates.items()),
     }
     console.print()
     console.print(table(f"Dataset {DATASET}", [{"": k, " ": v} for k, v in facts.items()]))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from factory.control import figures
-from factory.data import layout
+from factory.data import Dedup, layout
 from factory.data.steps import Step
 from factory.errors import DeclarationError
 from factory.keys import Key, PrivateKey
@@ -48,6 +48,7 @@ def declared_metadata(step: Step) -> dict[str, Any]:
         "licence": dataset.license,
         "classification": dataset.key.classification,
         "source": type(dataset.source).__name__,
+        "duplicates": _policy(dataset.deduplicate),
         "split shares": ", ".join(f"{name} {share:g}" for name, share in dataset.split.items()),
     }
 
@@ -104,7 +105,7 @@ def made_metadata(
     if "rejected" in facts:
         shown["rejected rows"] = rejected_table(step, facts)
     if "duplicates" in facts:
-        shown["duplicates removed"] = dg.MetadataValue.json(facts["duplicates"])
+        shown["duplicates removed"] = duplicates_table(facts)
     if "identifiers" in manifest.facts:
         shown |= scan_metadata(manifest.facts["identifiers"])
     if inputs:
@@ -116,6 +117,8 @@ def made_metadata(
         shown["lengths"] = dg.MetadataValue.md(figures.histogram(lengths, unit="characters"))
     if not isinstance(step.key, PrivateKey):
         shown["preview"] = dg.MetadataValue.md(_preview(step, version, inputs))
+        if step.kind == "deduplicated":
+            shown["removed pairs"] = dg.MetadataValue.md(_removed_pairs(step, version, inputs))
     return shown
 
 
@@ -166,26 +169,44 @@ def scan_metadata(found: Any) -> dict[str, Any]:
     }
 
 
+def duplicates_table(facts: Mapping[str, Any]) -> dg.TableMetadataValue:
+    """Cleaned samples: how many stayed, and how many went, by how they are like one that stayed."""
+    duplicates: dict[str, int] = facts["duplicates"]
+    total = facts["clean_rows"]
+    counts = {"kept": total - sum(duplicates.values()), **duplicates}
+    return _shares_table("kind", counts, total)
+
+
 def rejected_table(step: Step, facts: Mapping[str, Any]) -> dg.TableMetadataValue:
     """Rows that were read and not kept, counted by reason."""
     counts: dict[str, int] = {}
     for reason, count in facts["rejected"].items():
         shown = _shown_reason(step, reason)
         counts[shown] = counts.get(shown, 0) + count
-    total = facts["rows_read"]
+    ordered = dict(sorted(counts.items(), key=lambda item: -item[1]))
+    return _shares_table("reason", ordered, facts["rows_read"])
+
+
+def _shares_table(what: str, counts: Mapping[str, int], total: int) -> dg.TableMetadataValue:
     return dg.TableMetadataValue(
         records=[
-            dg.TableRecord({"reason": reason, "rows": count, "share": f"{count / total:.1%}"})
-            for reason, count in sorted(counts.items(), key=lambda item: -item[1])
+            dg.TableRecord({what: name, "rows": count, "share": f"{count / max(total, 1):.1%}"})
+            for name, count in counts.items()
         ],
         schema=dg.TableSchema(
             columns=[
-                dg.TableColumn("reason", "string"),
+                dg.TableColumn(what, "string"),
                 dg.TableColumn("rows", "int"),
                 dg.TableColumn("share", "string"),
             ]
         ),
     )
+
+
+def _policy(policy: Dedup | None) -> str:
+    if policy is None:
+        return "kept: deduplication is declared off"
+    return f"removed at a similarity of {policy.threshold:g} and above"
 
 
 def _shown_reason(step: Step, reason: str) -> str:
@@ -229,6 +250,19 @@ def _preview(step: Step, version: "Version", inputs: "Mapping[Key, Version]") ->
             file = version.path / layout.SAMPLES
     rows = islice(table.samples(file), PREVIEW_ROWS)
     return _table(("id", "text"), ((row.id, _text(row.as_dict())) for row in rows))
+
+
+def _removed_pairs(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> str:
+    from factory.data import deduplicate, table
+
+    pairs = deduplicate.examples(version.path / layout.REMOVED, PREVIEW_ROWS)
+    wanted = {pair[name] for pair in pairs for name in ("id", "kept")}
+    samples = table.chosen(inputs[step.inputs[0]].path / layout.SAMPLES, wanted)
+    texts = {name: f"{name}: {_text(sample.as_dict())}" for name, sample in samples.items()}
+    return _table(
+        ("similarity", "removed", "kept"),
+        ((f"{one['similarity']:.3f}", texts[one["id"]], texts[one["kept"]]) for one in pairs),
+    )
 
 
 def _text(sample: Mapping[str, Any]) -> str:

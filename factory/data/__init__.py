@@ -1,14 +1,16 @@
 """What a declaration under `definitions/` imports, and nothing that is heavy.
 
 `dataset` has the declaration, `sources` where files come from, `row` and `sample` what `clean`
-takes and returns, `checks` what can be demanded of a version. `steps` turns a declaration into
-work; it is not re-exported because running a step needs Arrow and Energon.
+takes and returns, `dedup_policy` what a duplicate is, `checks` what can be demanded of a version.
+`steps` turns a declaration into work; it is not re-exported because running a step needs Arrow and
+Energon.
 """
 
 from factory.data import checks as checks
 from factory.data.checks import Check as Check
 from factory.data.checks import CheckResult as CheckResult
 from factory.data.dataset import Dataset as Dataset
+from factory.data.dedup_policy import Dedup as Dedup
 from factory.data.identifiers.kinds import Kind as Kind
 from factory.data.identifiers.report import Thresholds as Thresholds
 from factory.data.row import Row as Row

@@ -21,6 +21,9 @@ FREE_CHECK_NAMES = (
     "ids_unique",
     "has_rows",
     "rows_accounted",
+    "kept_or_removed",
+    "removed_for_kept",
+    "rows_balanced",
     "disjoint",
     "nothing_lost",
     "shares",
@@ -51,7 +54,7 @@ class Check:
 
     description: str = ""
     step: str = "clean"
-    """`raw`, `clean`, `split` or `energon`; declared checks look at `clean`."""
+    """`raw`, `clean`, `deduplicated`, `split` or `energon`; declared checks look at `clean`."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from factory.data.checks import FREE_CHECK_NAMES, Check
+from factory.data.dedup_policy import Dedup
 from factory.data.row import Row
 from factory.data.sample import Rejected, Sample
 from factory.data.sources import Derived, Source
@@ -36,6 +37,9 @@ class Dataset:
     clean: Clean
     split: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_SPLIT))
     """Share of the groups by split name. The shares add up to 1."""
+
+    deduplicate: Dedup | None = field(default_factory=Dedup)
+    """What counts as a duplicate, which is removed. None keeps every cleaned sample."""
 
     checks: Sequence[Check] = ()
     """Demanded in addition to those that every dataset gets."""

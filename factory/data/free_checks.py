@@ -1,7 +1,8 @@
 """The checks that every dataset gets, and running all checks of a version.
 
-What a declaration can add is in `checks`. All of these block: a version that fails one stays
-beside the current one and never replaces it.
+What a declaration can add is in `checks`; the checks on removed duplicates are written in
+`duplicate_checks`. All of these block: a version that fails one stays beside the current one and
+never replaces it.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from factory.data import layout
+from factory.data import duplicate_checks, layout
 from factory.data.checks import Check, CheckResult
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def free_checks(kind: str, dataset: "Dataset") -> tuple[Check, ...]:
                 _check("has_rows", has_rows, kind, "At least one sample was kept."),
                 _check("rows_accounted", rows_accounted, kind, "Rows read = kept + rejected."),
             )
+        case "deduplicated":
+            ids = _check("ids_unique", ids_unique, kind, "Every sample has an id of its own.")
+            return (ids, *(Check(*one, step=kind) for one in duplicate_checks.CHECKS))
         case "split":
             names = tuple(dataset.split)
             shares = Shares(tuple(dataset.split.items()))
@@ -168,7 +172,7 @@ class Disjoint:
 
 @dataclass(frozen=True, slots=True)
 class NothingLost:
-    """The splits together hold exactly the samples that were cleaned."""
+    """The splits together hold exactly the samples that were to be split."""
 
     splits: tuple[str, ...]
 
@@ -185,12 +189,12 @@ class NothingLost:
                 found.add(sample)
             counts[name] = found.count - before
         facts = layout.facts_of(directory)
-        same = found.hexdigest() == facts["clean_content"]
+        same = found.hexdigest() == facts["input_content"]
         relation = "the same as" if same else "not the same as"
         return CheckResult(
             same,
-            f"{found.count:,} samples, {relation} the {facts['clean_rows']:,} cleaned",
-            {"samples": counts, "cleaned": facts["clean_rows"]},
+            f"{found.count:,} samples, {relation} the {facts['input_rows']:,} to split",
+            {"samples": counts, "to_split": facts["input_rows"]},
         )
 
 

@@ -14,6 +14,7 @@ RAW_FILES = "files"
 
 SAMPLES = "samples.parquet"
 REJECTED = "rejected.parquet"
+REMOVED = "removed.parquet"
 
 
 def split_file(name: str) -> str:

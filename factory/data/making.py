@@ -1,7 +1,7 @@
 """Making: what fills the directory of a version, for each step.
 
-The work is done by `fetch` and `raw`, `reader` and `clean`, `split`, `energon`; this module
-carries files to them and from them, and says what they saw.
+The work is done by `fetch` and `raw`, `reader` and `clean`, `deduplicate`, `split`, `energon`; this
+module carries files to them and from them, and says what they saw.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from factory.data import clean, content, energon, layout, raw, reader, split, table
+from factory.data import clean, content, deduplicate, energon, layout, raw, reader, split, table
 from factory.data.fetch import fetch
 from factory.data.fetch.errand import Errand
 from factory.data.fetch.mirrors import mirror_of
@@ -48,7 +48,7 @@ class Job:
 
     def __post_init__(self) -> None:
         inherited = [name for one in self.inputs.values() for name in one.manifest.licenses]
-        self.licenses = inherited if self.step.kind in ("split", "energon") else []
+        self.licenses = [] if self.step.kind in ("raw", "clean") else inherited
         self.licenses = self.licenses or [self.step.dataset.license]
 
     @property
@@ -172,6 +172,35 @@ class _Tally:
         }
 
 
+def deduplicated(job: Job, staging: Staging) -> None:
+    """Deduplicated: the samples that stay, and beside them which ones went, and for which."""
+    file = job.input.path / layout.SAMPLES
+    compared = Ticker(job.say, "samples compared").over(table.samples(file))
+    policy = job.step.dataset.deduplicate
+    removed = deduplicate.removed(compared, policy, staging.path / "signatures.arrow")
+    deduplicate.write(removed, staging.path / layout.REMOVED)
+    gone = deduplicate.ids(removed)
+    kept = content.RowsHash()
+    with table.Writer(staging.path / layout.SAMPLES, table.SAMPLES) as writer:
+        for sample in Ticker(job.say, "samples sorted").over(table.samples(file)):
+            if sample.id not in gone:
+                writer.add_sample(sample)
+                kept.add(sample)
+    seen = layout.facts_of(job.input.path)
+    duplicates: dict[str, Any] = dict(deduplicate.counts(removed))
+    staging.describe(
+        content_id=kept.hexdigest(),
+        rows=kept.count,
+        columns=table.columns(),
+        facts={
+            "duplicates": duplicates,
+            "clean_rows": job.input.manifest.rows,
+            "rows_read": seen["rows_read"],
+            "rejected_rows": sum(seen["rejected"].values()),
+        },
+    )
+
+
 def divided(job: Job, staging: Staging) -> None:
     """Split: one file of samples per split."""
     shares = job.step.dataset.split
@@ -198,8 +227,8 @@ def divided(job: Job, staging: Staging) -> None:
             "rows": {name: one.count for name, one in hashes.items()},
             "groups": {name: groups[name] for name in shares},
             "filled": dict(assignment.filled),
-            "clean_rows": job.input.manifest.rows,
-            "clean_content": job.input.manifest.content_id,
+            "input_rows": job.input.manifest.rows,
+            "input_content": job.input.manifest.content_id,
         },
     )
 

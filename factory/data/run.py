@@ -23,6 +23,7 @@ type Fill = Callable[[Job, Staging], None]
 _FILLS: dict[str, Fill] = {
     "raw": making.fetched,
     "clean": making.cleaned,
+    "deduplicated": making.deduplicated,
     "split": making.divided,
     "energon": making.prepared,
 }

@@ -1,8 +1,9 @@
-"""Steps: what a declaration becomes. Raw, clean, split, then Energon for each split.
+"""Steps: what a declaration becomes. Raw, clean, deduplicated, split, Energon for each split.
 
 `steps` is cheap, so that a code location with a thousand datasets loads at once; `run_step` does
-the work by handing it to `raw`, `clean`, `split` or `energon`. Checks on what a step made are run
-by `free_checks.run_checks`; only a version that passed them is promoted, by the caller.
+the work by handing it to `raw`, `clean`, `deduplicate`, `split` or `energon`. Checks on what a step
+made are run by `free_checks.run_checks`; only a version that passed them is promoted, by the
+caller.
 """
 
 import hashlib
@@ -35,7 +36,7 @@ class Step:
 
     dataset: Dataset
     name: str
-    """`raw`, `clean`, `split` or `energon/<split>`."""
+    """`raw`, `clean`, `deduplicated`, `split` or `energon/<split>`."""
 
     key: Key
     inputs: tuple[Key, ...]
@@ -62,7 +63,8 @@ def steps(dataset: Dataset) -> tuple[Step, ...]:
     made = [
         _step(dataset, "raw", dataset.source.inputs, f"{about} The files as published."),
         _step(dataset, "clean", (key / "raw",), f"{about} Cleaned samples; rejected rows beside."),
-        _step(dataset, "split", (key / "clean",), f"{about} {_shares(dataset)}."),
+        _step(dataset, "deduplicated", (key / "clean",), f"{about} {_duplicates(dataset)}."),
+        _step(dataset, "split", (key / "deduplicated",), f"{about} {_shares(dataset)}."),
     ]
     made += [
         _step(dataset, f"energon/{name}", (key / "split",), f"{about} Training-ready: {name}.")
@@ -99,6 +101,7 @@ def input_id(
 
 _MODULES = {
     "clean": ("factory.data.clean", "factory.data.reader", "factory.data.table"),
+    "deduplicated": ("factory.data.deduplicate", "factory.data.table"),
     "split": ("factory.data.split", "factory.data.table"),
     "energon": ("factory.data.energon", "factory.data.table"),
 }
@@ -144,6 +147,12 @@ def _parameters(dataset: Dataset, kind: str, split: str) -> dict[str, Any]:
                 "license": dataset.license,
                 "max_errors": dataset.max_errors,
             }
+        case "deduplicated":
+            policy = dataset.deduplicate
+            if policy is None:
+                return {"deduplicate": None}
+            compared = {"threshold": policy.threshold, "signatures": policy.fingerprint}
+            return {"deduplicate": compared}
         case "split":
             return {"shares": dict(dataset.split)}
         case _:
@@ -156,6 +165,12 @@ def _file_of(function: Callable[..., Any]) -> Path:
         return Path(code.co_filename)
     module = sys.modules[getattr(function, "__module__", "") or type(function).__module__]
     return Path(module.__file__ or "")
+
+
+def _duplicates(dataset: Dataset) -> str:
+    if dataset.deduplicate is None:
+        return "Every cleaned sample: deduplication is declared off"
+    return "Without duplicates; what was removed beside"
 
 
 def _shares(dataset: Dataset) -> str:

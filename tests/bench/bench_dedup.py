@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from factory.data.dedup import Policy, local, minhash, normalize, reduce, words
+from factory.data.dedup import Dedup, local, minhash, normalize, reduce, words
 from factory.data.dedup.shingles import GROUP, shingles
 from tests.bench import corpora, dedup_truth
 from tests.bench.dedup_peers import THRESHOLD, TOOLS
@@ -144,7 +144,7 @@ def _quality(pairs: list[list[int]] | None, count: int, truth: NDArray[np.int64]
 
 def _decision(texts: Sequence[str], truth: NDArray[np.int64]) -> str:
     """Chaining, what was missed, and the outcome under other splits and worker counts."""
-    policy = Policy()
+    policy = Dedup()
     rng = np.random.default_rng(0)
     outcomes: list[tuple[Any, Any]] = []
     for workers in (1, 2, 4):
@@ -182,7 +182,7 @@ def _batch(texts: Sequence[str], numbers: Sequence[int]) -> pa.RecordBatch:
 
 def _costs(texts: Sequence[str]) -> str:
     """CPU-seconds of each part of the local phase, and of the reduce."""
-    policy = Policy()
+    policy = Dedup()
     spent = dict.fromkeys(("normalize", "words", "shingles", "signatures", "bands"), 0.0)
 
     def timed[**P, R](part: str, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

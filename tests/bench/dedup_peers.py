@@ -153,7 +153,7 @@ def factory_outcome(texts: list[str], rows: int = 5) -> Pairs:
 
 def _factory(rows: int) -> tuple[Any, Any, Any]:
     dedup = importlib.import_module("factory.data.dedup")
-    return importlib.import_module("pyarrow"), dedup, dedup.Policy(rows_per_band=rows)
+    return importlib.import_module("pyarrow"), dedup, dedup.Dedup(rows_per_band=rows)
 
 
 def _batches(pa: Any, texts: list[str], size: int = 5_000) -> Iterable[Any]:

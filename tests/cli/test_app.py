@@ -44,7 +44,7 @@ def test_datasets_lists_what_is_declared(factory: Factory) -> None:
     rows = factory("datasets", "--json").facts
     declared = {row["dataset"]: row for row in rows}
     assert {"public/text/plos", "public/text/medquad"} <= declared.keys()
-    assert declared["public/text/plos"]["steps current"] == "0/6"
+    assert declared["public/text/plos"]["steps current"] == "0/7"
 
 
 def test_new_dataset_never_overwrites(factory: Factory) -> None:

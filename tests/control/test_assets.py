@@ -9,7 +9,7 @@ import pytest
 from factory.control.freshness import report, stale
 from factory.control.lineage import asset_key, inputs_of
 from factory.data import Check, CheckResult, Dataset
-from factory.keys import public
+from factory.keys import private, public
 from tests.control.conftest import AFTER_CLEAN, FAST, Bench, deliver, letters
 
 
@@ -72,6 +72,33 @@ def test_run_makes_every_asset_current(bench: Bench) -> None:
     assert "Question 1?" in str(metadata["preview"].value)
     picture = str(metadata["lengths"].value)
     assert base64.b64decode(picture.partition("base64,")[2].rstrip(")")).startswith(b"\x89PNG")
+
+
+def test_page_shows_what_was_removed_and_for_which(bench: Bench) -> None:
+    file = bench.settings.drops / "letters/rows.jsonl"  # type: ignore[operator]
+    file.write_text(file.read_text() * 2)
+    made = materializations(bench.run(*FAST))
+    metadata = made["public/text/letters/deduplicated"].metadata
+    counts = metadata["duplicates removed"]
+    assert isinstance(counts, dg.TableMetadataValue)
+    assert [r.data for r in counts.records] == [
+        {"kind": "kept", "rows": 54, "share": "50.0%"},
+        {"kind": "exact", "rows": 54, "share": "50.0%"},
+        {"kind": "near", "rows": 0, "share": "0.0%"},
+    ]
+    head, _, *pairs = str(metadata["removed pairs"].value).splitlines()
+    assert head == "| similarity | removed | kept |"
+    assert len(pairs) == 5
+    assert all(pair.startswith("| 1.000 |") and pair.count("Question ") == 2 for pair in pairs)
+
+
+def test_page_of_a_private_dataset_shows_no_pair(bench: Bench) -> None:
+    file = bench.settings.drops / "letters/rows.jsonl"  # type: ignore[operator]
+    file.write_text(file.read_text() * 2)
+    bench.declared[:] = [letters(private("text/letters"))]
+    made = materializations(bench.run(*FAST))
+    metadata = made["private/text/letters/deduplicated"].metadata
+    assert {"duplicates removed"} == {"duplicates removed", "removed pairs"} & set(metadata)
 
 
 def test_second_run_reuses_every_version(bench: Bench) -> None:

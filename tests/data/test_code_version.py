@@ -101,6 +101,10 @@ def append(path: Path, text: str = "\n# another line\n") -> None:
             {"private/one raw", "private/two raw", "private/one clean", "private/two clean"},
         ),
         ("factory/data/split.py", {"private/one split", "private/two split"}),
+        (
+            "factory/data/dedup/words.py",
+            {"private/one deduplicated", "private/two deduplicated"},
+        ),
     ],
 )
 def test_an_edit_changes_what_depends_on_it(checkout, ask, edited, expected):

@@ -65,20 +65,22 @@ def test_ten_rows_become_four_kinds_of_assets(runner, letters):
 def test_steps_name_keys_inputs_and_checks(letters):
     made = steps(letters)
     assert [step.name for step in made] == [
-        *("raw", "clean", "split"),
+        *("raw", "clean", "deduplicated", "split"),
         *("energon/train", "energon/validation", "energon/test"),
     ]
     assert [step.key.path for step in made][-1] == "private/text/letters/energon/test"
     assert made[0].inputs == ()
     assert made[1].inputs == (letters.key / "raw",)
-    assert made[5].inputs == (letters.key / "split",)
+    assert made[2].inputs == (letters.key / "clean",)
+    assert made[3].inputs == (letters.key / "deduplicated",)
+    assert made[6].inputs == (letters.key / "split",)
     assert [check.name for check in made[0].checks] == ["files_intact"]
     assert all(check.blocking for step in made for check in step.checks)
 
 
 def test_a_second_run_reuses_everything(runner, letters):
-    first = [runner.checked(step)[0] for step in steps(letters)[:3]]
-    again = [runner.step(step) for step in steps(letters)[:3]]
+    first = [runner.checked(step)[0] for step in steps(letters)[:4]]
+    again = [runner.step(step) for step in steps(letters)[:4]]
     assert all(result.reused for result in again)
     assert [result.version.id for result in again] == [version.id for version in first]
 
@@ -102,7 +104,7 @@ def test_the_same_rows_in_other_files_have_the_same_content(runner, letters, del
 
 
 def test_a_limit_marks_clean_and_all_that_follows_but_not_raw(runner, letters):
-    raw, clean_step, split_step, *_ = steps(letters)
+    raw, clean_step, deduplicated_step, split_step, *_ = steps(letters)
     full = runner.checked(raw)[0]
     limited_raw = runner.step(raw, limit=5)
     assert limited_raw.reused
@@ -110,7 +112,9 @@ def test_a_limit_marks_clean_and_all_that_follows_but_not_raw(runner, letters):
     limited = runner.step(clean_step, limit=5).version
     assert limited.manifest.limit == 5
     assert limited.manifest.facts["rows_read"] == 5
-    divided = runner.step(split_step, inputs={limited.key: limited}).version
+    kept = runner.step(deduplicated_step, inputs={limited.key: limited}).version
+    assert kept.manifest.limit == 5
+    divided = runner.step(split_step, inputs={kept.key: kept}).version
     assert divided.manifest.limit == 5
     assert runner.step(clean_step).version.id != limited.id
 

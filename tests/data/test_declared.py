@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from factory.data import checks, layout, table
@@ -58,6 +59,18 @@ def test_medquad_from_a_repository(runner, medquad):
     assert set(version.manifest.facts["rows"]) == {"train", "validation", "test"}
 
 
+def test_medquad_loses_what_is_asked_and_answered_twice_only(runner, medquad):
+    version, _ = runner.until(medquad, "deduplicated")
+    cleaned = runner.namespace.current(medquad.key / "clean")
+    said = {one.id: one.content for one in table.samples(cleaned.path / layout.SAMPLES)}
+    gone = pq.read_table(version.path / layout.REMOVED).to_pylist()
+    assert version.manifest.facts["duplicates"] == {"exact": 48, "near": 0}
+    for one in gone:
+        assert said[one["id"]].question.lower() == said[one["kept"]].question.lower()
+    answers = [said[one.id].answer for one in table.samples(version.path / layout.SAMPLES)]
+    assert len(answers) - len(set(answers)) > 5, "the same answer to another question stays"
+
+
 def test_medquad_with_a_corrupt_file(runner, medquad, tmp_path):
     folder = tmp_path / "repository"
     file = folder / "5_NIDDK_QA" / "0000001.xml"
@@ -73,7 +86,7 @@ def test_discharge_letters_from_a_drop_folder(runner, settings):
     folder.mkdir()
     letter = {"language": "en", "findings": "", "medication": "", "recommendation": "Rest."}
     rows = [
-        letter | {"letter_id": f"l{n}", "patient_pseudonym": f"p{n // 3}", "history": "Well."}
+        letter | {"letter_id": f"l{n}", "patient_pseudonym": f"p{n // 3}", "history": f"Well {n}."}
         for n in range(90)
     ]
     rows[0]["language"] = "de"

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from factory.data.dedup.arrow import arrow
 from factory.data.dedup.candidates import Candidates
 from factory.data.dedup.order import Collection
-from factory.data.dedup.policy import Policy
 from factory.data.dedup.verify import Verifier
+from factory.data.dedup_policy import Dedup
 
 REMOVED = pa.schema(
     [
@@ -50,7 +50,7 @@ class Outcome:
     removed: pa.Table
 
 
-def reduce(tables: Iterable[pa.Table | pa.RecordBatch], policy: Policy) -> Outcome:
+def reduce(tables: Iterable[pa.Table | pa.RecordBatch], policy: Dedup) -> Outcome:
     """Decide over all shards at once.
 
     Raises:
@@ -79,7 +79,7 @@ def reduce(tables: Iterable[pa.Table | pa.RecordBatch], policy: Policy) -> Outco
     return Outcome(kept.take(pc.sort_indices(kept)), removed.sort_by("id"))
 
 
-def pairs(tables: Iterable[pa.Table | pa.RecordBatch], policy: Policy) -> Iterator[pa.RecordBatch]:
+def pairs(tables: Iterable[pa.Table | pa.RecordBatch], policy: Dedup) -> Iterator[pa.RecordBatch]:
     """Every verified pair at or above the threshold, of texts long enough to have a shingle.
 
     For reports and measurements; `reduce` needs far fewer. Streamed: about `PAIRS_PER_BATCH` at a
@@ -103,7 +103,7 @@ def pairs(tables: Iterable[pa.Table | pa.RecordBatch], policy: Policy) -> Iterat
 
 
 def _near(
-    collection: Collection, first: NDArray[np.int64], policy: Policy
+    collection: Collection, first: NDArray[np.int64], policy: Dedup
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """For each document the most similar kept one, the earliest of equals; -1 for none."""
     keeper = np.full(len(collection), -1, dtype=np.int64)

@@ -14,18 +14,19 @@ from numpy.typing import NDArray
 
 from factory.data.dedup import minhash, normalize, words
 from factory.data.dedup.arrow import arrow
-from factory.data.dedup.policy import Policy
-from factory.data.dedup.shingles import GROUP, shingles
+from factory.data.dedup.shingles import GROUP, scoped, shingles
+from factory.data.dedup_policy import Dedup
 from factory.errors import StepError
 
 CODES_PER_GROUP = 1 << 20
 """Documents are taken together up to about this many characters; a longer one goes alone."""
 
 CONTENT_BYTES = 16
+SCOPE = "scope"
 _FINGERPRINT = b"dedup"
 
 
-def schema(policy: Policy) -> pa.Schema:
+def schema(policy: Dedup) -> pa.Schema:
     """What the local phase returns."""
     return pa.schema(
         [
@@ -40,26 +41,34 @@ def schema(policy: Policy) -> pa.Schema:
     )
 
 
-def local(batch: pa.RecordBatch, policy: Policy) -> pa.RecordBatch:
+def local(batch: pa.RecordBatch, policy: Dedup) -> pa.RecordBatch:
     """Content hash, band keys and shingles of each row of `id, text, priority, tokens`.
+
+    With a column `scope`, texts of different scopes have nothing in common, whatever they say.
+    Scopes are equal if their words are; an empty one is the scope of batches without the column.
 
     Raises:
         StepError: a column is missing or has a null, so a row could not be ordered or compared.
     """
     _refuse_gaps(batch)
+    texts = cast("list[str]", batch.column("text").to_pylist())
+    scopes = [""] * len(texts)
+    if SCOPE in batch.schema.names:
+        scopes = cast("list[str]", batch.column(SCOPE).to_pylist())
     return pa.RecordBatch.from_arrays(
         [
             batch.column("id").cast(pa.large_string()),
             batch.column("priority").cast(pa.int64()),
             batch.column("tokens").cast(pa.int64()),
-            *_described(cast("list[str]", batch.column("text").to_pylist()), policy),
+            *_described(texts, _marks(scopes), policy),
         ],
         schema=schema(policy),
     )
 
 
 def _refuse_gaps(batch: pa.RecordBatch) -> None:
-    for name in ("id", "text", "priority", "tokens"):
+    scope = {SCOPE} & set(batch.schema.names)
+    for name in ("id", "text", "priority", "tokens", *scope):
         if name not in batch.schema.names or batch.column(name).null_count:
             raise StepError(
                 f"Column {name!r} is missing or has a null among {batch.num_rows} documents; "
@@ -67,17 +76,18 @@ def _refuse_gaps(batch: pa.RecordBatch) -> None:
             )
 
 
-def _described(texts: Sequence[str], policy: Policy) -> list[Any]:
+def _described(texts: Sequence[str], marks: Sequence[bytes], policy: Dedup) -> list[Any]:
     contents: list[bytes] = []
     keys: list[NDArray[np.uint64]] = []
     sets: list[NDArray[np.uint64]] = []
     lengths: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
     for group in _groups(map(normalize.fold, texts)):
-        points, kinds, ends = normalize.codes(group)
-        tokens, starts = words.hashes(points, kinds)
-        token_ends = np.searchsorted(starts, ends)
-        contents += _contents(group, tokens, token_ends)
-        found, offsets = shingles(tokens, token_ends, policy.shingle_tokens)
+        tokens, ends = _tokens(group)
+        own = marks[len(contents) : len(contents) + len(group)]
+        contents += map(_in_scope, _contents(group, tokens, ends), own)
+        found, offsets = shingles(tokens, ends, policy.shingle_tokens)
+        if any(own):
+            found = scoped(found, offsets, [int.from_bytes(mark[:8]) for mark in own])
         rows = minhash.signatures(found, offsets, policy.hashes, policy.seed)
         keys.append(minhash.band_keys(rows, policy))
         sets.append(found)
@@ -91,6 +101,30 @@ def _described(texts: Sequence[str], policy: Policy) -> list[Any]:
             arrow(np.concatenate([*sets, np.empty(0, np.uint64)])),
         ),
     ]
+
+
+def _marks(scopes: Sequence[str]) -> list[bytes]:
+    """A hash of the words of each scope; nothing for an empty one."""
+    marks: list[bytes] = []
+    if not any(scopes):
+        return [b""] * len(scopes)
+    for group in _groups(map(normalize.fold, scopes)):
+        found = _contents(group, *_tokens(group))
+        marks += [mark if scope else b"" for mark, scope in zip(found, group, strict=True)]
+    return marks
+
+
+def _in_scope(content: bytes, mark: bytes) -> bytes:
+    if not mark:
+        return content
+    return hashlib.blake2b(content + mark, digest_size=CONTENT_BYTES, person=b"in scope").digest()
+
+
+def _tokens(folded: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Hashes of the words of all documents, and where each document's end."""
+    points, kinds, ends = normalize.codes(folded)
+    tokens, starts = words.hashes(points, kinds)
+    return tokens, np.searchsorted(starts, ends)
 
 
 def _groups(folded: Iterable[str]) -> Iterator[list[str]]:

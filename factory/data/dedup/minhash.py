@@ -11,8 +11,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from factory.data.dedup.policy import Policy
 from factory.data.dedup.words import scramble
+from factory.data.dedup_policy import Dedup
 
 CHUNK = 500
 """Documents converted at a time. Lists of all rows at once cost a third more time, and memory."""
@@ -33,7 +33,7 @@ def signatures(
     return rows
 
 
-def band_keys(rows: NDArray[np.uint32], policy: Policy) -> NDArray[np.uint64]:
+def band_keys(rows: NDArray[np.uint32], policy: Dedup) -> NDArray[np.uint64]:
     """One key per document and band; equal keys mean equal rows of the band."""
     parts = rows.reshape(len(rows), policy.bands, policy.rows_per_band)
     keys = np.zeros((len(rows), policy.bands), dtype=np.uint64)

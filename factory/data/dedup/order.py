@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from factory.data.dedup.local import schema
-from factory.data.dedup.policy import Policy
+from factory.data.dedup_policy import Dedup
 from factory.errors import StepError
 
 
 class Collection:
     """Documents of all shards, numbered from 0 in the total order."""
 
-    def __init__(self, tables: Iterable[pa.Table | pa.RecordBatch], policy: Policy) -> None:
+    def __init__(self, tables: Iterable[pa.Table | pa.RecordBatch], policy: Dedup) -> None:
         self._pieces = [piece for table in tables for piece in _pieces(table, policy)]
         self.bands = policy.bands
         columns = pa.Table.from_batches(
@@ -74,12 +74,12 @@ class Collection:
         return np.concatenate([*parts, np.empty(0, np.uint64)])[self._order]
 
 
-def _ordered_by(policy: Policy) -> pa.Schema:
+def _ordered_by(policy: Dedup) -> pa.Schema:
     fields: list[Any] = [schema(policy).field(index) for index in range(4)]
     return pa.schema(fields)
 
 
-def _pieces(table: pa.Table | pa.RecordBatch, policy: Policy) -> list[pa.RecordBatch]:
+def _pieces(table: pa.Table | pa.RecordBatch, policy: Dedup) -> list[pa.RecordBatch]:
     expected = schema(policy)
     if not table.schema.equals(expected, check_metadata=True):
         raise StepError(

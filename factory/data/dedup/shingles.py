@@ -4,6 +4,9 @@ A document with fewer tokens than a shingle has none: it is compared whole, by i
 never lumped together with other short ones.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +18,7 @@ GROUP = 1 << GROUP_BITS
 the top bits of the key."""
 
 HASH_BITS = 64 - GROUP_BITS
+_HASH_MASK = np.uint64((1 << HASH_BITS) - 1)
 NO_SHINGLE = np.uint64(2**64 - 1)
 """No shingle has this value: hashes have 58 bits."""
 
@@ -54,5 +58,17 @@ def shingles(
     keys = keys[distinct]
     offsets[1:-1] = np.searchsorted(keys, owners[1:])
     offsets[-1] = len(keys)
-    keys &= np.uint64((1 << HASH_BITS) - 1)
+    keys &= _HASH_MASK
     return keys, offsets
+
+
+def scoped(
+    found: NDArray[np.uint64], offsets: NDArray[np.int64], scopes: Sequence[int]
+) -> NDArray[np.uint64]:
+    """The shingles of each document moved by a number of its scope: equal only within a scope."""
+    salts = np.array(scopes, dtype=np.uint64)
+    moved = found + np.repeat(salts, np.diff(offsets))
+    moved &= _HASH_MASK
+    for start, end in pairwise(offsets.tolist()):
+        moved[start:end].sort()
+    return moved

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from lxml import etree
 
-from factory.data.dedup import Policy, local, reduce
+from factory.data.dedup import Dedup, local, reduce
 
 
 def _read(path: Path) -> str:
@@ -126,7 +126,7 @@ def _compare(data: Path, name: str, read: Callable[[Path], Iterator[str]]) -> No
         }
     )
     # At a threshold of 1 with exact content first, only equal texts can go.
-    policy = Policy(threshold=1.0)
+    policy = Dedup(threshold=1.0)
     removed = reduce([local(batch, policy)], policy).removed
     exact = sum(row["kind"] == "exact" for row in removed.to_pylist())
     assert (len(texts), exact) == (truth["rows"], truth["rows_beyond_first_of_equal_text"])

@@ -6,7 +6,7 @@ import tracemalloc
 import pyarrow as pa
 import pytest
 
-from factory.data.dedup import Policy, local, pairs, reduce
+from factory.data.dedup import Dedup, local, pairs, reduce
 
 LETTERS = 900
 MIB = 2**20
@@ -33,7 +33,7 @@ def _letters() -> pa.RecordBatch:
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_pairs():
-    policy = Policy(threshold=0.7)
+    policy = Dedup(threshold=0.7)
     table = local(_letters(), policy)
     tracemalloc.start()
     try:

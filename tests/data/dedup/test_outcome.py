@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.ipc
 import pytest
 
-from factory.data.dedup import Policy, local, pairs, reduce
+from factory.data.dedup import Dedup, local, pairs, reduce
 from factory.errors import DeclarationError, StepError
 
-POLICY = Policy()
+POLICY = Dedup()
 WORDS = [f"word{number}" for number in range(5_000)]
 
 
@@ -179,7 +179,7 @@ def test_repeated_id_is_refused():
 
 
 def test_tables_of_another_policy_are_refused():
-    table = local(_batch(["a"]), Policy(seed=2))
+    table = local(_batch(["a"]), Dedup(seed=2))
     with pytest.raises(StepError, match="one policy"):
         reduce([table], POLICY)
 
@@ -195,12 +195,12 @@ def test_null_is_refused():
 )
 def test_senseless_policies_are_refused(arguments):
     with pytest.raises(DeclarationError):
-        Policy(**arguments)
+        Dedup(**arguments)
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.7, 0.8, 0.9, 0.95, 1.0])
 def test_bands_find_pairs_at_the_threshold(threshold):
-    assert Policy(threshold=threshold).detection(threshold) >= 0.998
+    assert Dedup(threshold=threshold).detection(threshold) >= 0.998
 
 
 def _run(texts):
@@ -217,3 +217,31 @@ def _batch(texts, *, ids=None, priority=None, tokens=None) -> pa.RecordBatch:
             "tokens": pa.array(tokens or [1] * count, pa.int64()),
         }
     )
+
+
+def test_only_texts_of_one_scope_are_duplicates():
+    text = _texts(1)[0]
+    near = _changed(text, 3)
+    texts = [text, text, near, "no", "no", text, near, text]
+    scopes = ["What is A?", "what is a", "What is A?", "A?", "B?", "", "", "What is B?"]
+    batch = _batch(texts, tokens=list(range(8, 0, -1)))
+    scoped = batch.append_column("scope", pa.array(scopes, pa.string()))
+    removed = reduce([local(scoped, POLICY)], POLICY).removed
+    assert {(row["id"], row["kept"], row["kind"]) for row in removed.to_pylist()} == {
+        ("1", "0", "exact"),
+        ("2", "0", "near"),
+        ("6", "5", "near"),
+    }
+    assert set(removed["similarity"].to_pylist()) == {1.0, _jaccard(text, near)}
+
+
+def test_no_scope_is_the_empty_scope():
+    batch = _batch(_texts(3))
+    empty = batch.append_column("scope", pa.array([""] * 3, pa.string()))
+    assert local(batch, POLICY).equals(local(empty, POLICY))
+
+
+def test_a_null_scope_is_refused():
+    batch = _batch(["text"]).append_column("scope", pa.array([None], pa.string()))
+    with pytest.raises(StepError, match="'scope' is missing or has a null among 1 documents"):
+        local(batch, POLICY)

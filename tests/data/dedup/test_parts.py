@@ -12,12 +12,12 @@ from datasketch import MinHash, MinHashLSH
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.data.dedup import Policy, local, minhash, normalize, pairs, verify, words
+from factory.data.dedup import Dedup, local, minhash, normalize, pairs, verify, words
 from factory.data.dedup.characters import ALONE, WORD, classify
 from factory.data.dedup.order import Collection
 from factory.data.dedup.shingles import shingles
 
-POLICY = Policy()
+POLICY = Dedup()
 
 
 def _tokens(text: str) -> list[str]:

@@ -1,7 +1,8 @@
 """What counts as a duplicate, and how hard to look: one frozen value for both phases.
 
-The same policy must go to the local phase (`local.py`) and to the reduce (`greedy.py`): tables
-carry its fingerprint and the reduce refuses a mixture.
+It lies beside the package `dedup` because declarations hold one, and importing that package
+imports Arrow. The same policy must go to the local phase (`dedup.local`) and to the reduce
+(`dedup.greedy`): tables carry its fingerprint and the reduce refuses a mixture.
 """
 
 import math
@@ -17,7 +18,7 @@ FORM = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class Dedup:
     """Documents whose shingle sets have a Jaccard similarity of `threshold` are duplicates."""
 
     threshold: float = 0.8
