@@ -10,16 +10,17 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 
 from pydantic import TypeAdapter
 
 from factory.data.dataset import Dataset
 from factory.data.mix import Mix
-from factory.errors import DeclarationError, FactoryError, SpecError
+from factory.data.sources import LocalFiles, PartnerDrop
+from factory.errors import ClassificationError, DeclarationError, FactoryError, SpecError
 from factory.overrides import Field, Value, parse_all
 
 RECIPES = Path(__file__).parent / "training" / "recipes"
@@ -56,11 +57,28 @@ def datasets(folder: Path | None = None) -> dict[str, Dataset]:
         except FactoryError as problem:
             problems.append(problem)
     if not problems:
+        _refuse_shared_folders(found.values())
         return found
     if len(problems) == 1:
         raise problems[0]
     listed = "\n\n".join(str(problem) for problem in problems)
     raise DeclarationError(f"{len(problems)} declarations cannot be used.\n\n{listed}")
+
+
+def _refuse_shared_folders(declared: Iterable[Dataset]) -> None:
+    """A folder below `FACTORY_DROPS` that one declaration calls private is private for all."""
+    local = [one for one in declared if isinstance(one.source, LocalFiles | PartnerDrop)]
+    private = [one for one in local if one.source.classification == "private"]
+    for one in local:
+        for other in private:
+            mine, theirs = PurePosixPath(one.source.address), PurePosixPath(other.source.address)
+            shared = mine == theirs or mine in theirs.parents or theirs in mine.parents
+            if one.source.classification == "public" and shared:
+                raise ClassificationError(
+                    f"{one.key} reads the folder {mine} as public, and {other.key} reads {theirs} "
+                    "as private, so both must be private.\n"
+                    f'Write key=private("{one.key.name}") and classification="private".'
+                )
 
 
 def mixes(folder: Path | None = None) -> dict[str, Mix]:

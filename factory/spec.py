@@ -42,10 +42,16 @@ class RunSpec(BaseModel, frozen=True, extra="forbid"):
     )
     seed: int = Field(default=1234, ge=1, le=2**31 - 1, description="Seed of model and data order.")
     run_limit_hours: float = Field(
-        default=24.0, gt=0, description="Longest time the run may be running; queueing not counted."
+        default=24.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Longest time the run may be running; queueing not counted.",
     )
     queue_limit_hours: float = Field(
-        default=72.0, gt=0, description="Longest time the run may wait for its cluster."
+        default=72.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Longest time the run may wait for its cluster.",
     )
     overrides: dict[str, str] = Field(
         default_factory=dict,

@@ -1,5 +1,6 @@
 """`factory datasets | new-dataset`: what is declared, and a new declaration with holes."""
 
+from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 import typer
@@ -51,6 +52,7 @@ def new_dataset(
     """Write a declaration with holes to fill in."""
     from factory.data.template import declaration
 
+    _refuse_nesting(key)
     target = CHECKOUT / "definitions" / "datasets" / f"{parse(key)}.py"
     text = declaration(parse(key))
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -65,3 +67,16 @@ def new_dataset(
         console.print(
             f"[bold]{target}[/]\nFill in what is marked, then `make dev` shows its assets."
         )
+
+
+def _refuse_nesting(key: str) -> None:
+    """A file and a folder of one name cannot both be imported, nor a key lie inside another."""
+    root = CHECKOUT / "definitions" / "datasets"
+    declared = [path.relative_to(root).with_suffix("") for path in root.rglob("[!_]*.py")]
+    for other in declared:
+        if other.as_posix() != key and (
+            other.is_relative_to(key) or PurePosixPath(key).is_relative_to(other)
+        ):
+            raise DeclarationError(
+                f"{key} and the declared {other} lie inside one another. Choose a name beside it."
+            )

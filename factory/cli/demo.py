@@ -126,7 +126,7 @@ def _print_run(path: Path, lines: list[StepLine], trend: LossTrend, saved: int) 
     facts = {
         "directory": path,
         "loss": f"{trend.first:.3f} -> {trend.last:.3f} nats per token "
-        f"(first and last fifth; noise could give {trend.margin:.3f})",
+        f"(means of the first and last fifth; a fall under {trend.margin:.3f} could be noise)",
         "tokens trained": f"{lines[-1].tokens:,} in {lines[-1].step} steps",
         "checkpoints": saved,
     }

@@ -22,11 +22,13 @@ def dev(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
 ) -> None:
     """Start `dagster dev`: the graph, the checks, the runs, and the launchpad."""
+    from factory.control.abandoned import end_abandoned_runs
     from factory.control.instance import ensure
 
     _refuse_busy(host, port)
     settings = Settings.from_environment()
-    ensure(settings).dispose()
+    with ensure(settings) as instance:
+        end_abandoned_runs(instance)
     settings.make_default_root()
     console.print(f"Dagster at [bold]http://{host}:{port}[/]  (Ctrl-C stops it)")
     arguments = [sys.executable, "-m", "dagster", "dev"]

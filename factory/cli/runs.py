@@ -1,10 +1,11 @@
 """`factory runs list | show`: what training runs left behind, from their own directories."""
 
-import json as jsonlib
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
+from rich.console import Console
 
 from factory.cli.output import JsonFlag, console, print_json, table
 from factory.cli.plot import curve
@@ -14,6 +15,8 @@ from factory.namespace import Namespace, RunDirectory
 from factory.reports import RunRecord, StepLine
 from factory.settings import Settings
 from factory.spec import RunSpec
+
+problems = Console(stderr=True, soft_wrap=True)
 
 app = typer.Typer(help="Training runs: list them, show one.", no_args_is_help=True)
 
@@ -84,9 +87,9 @@ def find_run(namespace: Namespace, run: str) -> RunDirectory:
     """
     found = [directory for directory in namespace.runs() if directory.run_id.startswith(run)]
     if len(found) != 1:
-        problem = "No run" if not found else f"{len(found)} runs"
+        problem = "No run starts" if not found else f"{len(found)} runs start"
         raise NamespaceError(
-            f"{problem} in {namespace.root} start with {run!r}. `factory runs list` shows all."
+            f"{problem} with {run!r} in {namespace.root}. `factory runs list` shows all."
         )
     return found[0]
 
@@ -97,7 +100,12 @@ def step_lines(directory: RunDirectory) -> list[StepLine]:
     if not file.exists():
         return []
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [StepLine.model_validate_json(line) for line in lines if line.endswith("\n")]
+    try:
+        return [StepLine.model_validate_json(line) for line in lines if line.endswith("\n")]
+    except ValidationError as error:
+        what = error.errors()[0]["msg"]
+        problems.print(f"{file} has a line that is no step: {what}", style="red")
+        return []
 
 
 def checkpoints(directory: RunDirectory) -> list[Path]:
@@ -125,7 +133,11 @@ def _row(run: RunDirectory, state: str | None) -> dict[str, Any]:
 def _read[M: (RunSpec, RunRecord)](path: Path, model: type[M]) -> M | None:
     if not path.exists():
         return None
-    return model.model_validate(jsonlib.loads(path.read_text(encoding="utf-8")))
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        problems.print(f"{path} cannot be read: {error.error_count()} problems in it", style="red")
+        return None
 
 
 def _dagster_states(run_ids: list[str], settings: Settings) -> dict[str, str]:

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import dagster as dg
 
-from factory.errors import ClassificationError, DeclarationError, FactoryError
+from factory.control.specs import check
+from factory.control.training import SPEC_METADATA
+from factory.errors import ClassificationError, DeclarationError, FactoryError, SpecError
 from factory.settings import CHECKOUT
+from factory.spec import RunSpec
 
 
 @dg.definitions
@@ -33,6 +36,7 @@ def load(checkout: Path) -> dg.Definitions:
         readable = _readable(error)
     else:
         validate(loaded)
+        _validate_jobs(loaded)
         return loaded
     raise readable  # outside of `except`: Dagster's tree of a thousand files is not worth reading
 
@@ -55,6 +59,22 @@ def validate(definitions: dg.Definitions) -> None:
             for read in inputs:
                 if read.path[0] == "private":
                     raise _leak(key, read)
+
+
+def _validate_jobs(definitions: dg.Definitions) -> None:
+    """Check that every training job names what exists, with every cluster file read.
+
+    Raises:
+        DeclarationError: a cluster file is none, or a job names an unknown recipe, mix or cluster.
+    """
+    for job in definitions.jobs or ():
+        stated = (job.metadata or {}).get(SPEC_METADATA)
+        if stated is None:
+            continue
+        try:
+            check(RunSpec.model_validate(stated.value))
+        except SpecError as error:
+            raise DeclarationError(f"The job {job.name!r} cannot run: {error}") from error
 
 
 def _edges(definitions: dg.Definitions) -> Iterator[tuple[dg.AssetKey, list[dg.AssetKey]]]:

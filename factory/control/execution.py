@@ -17,6 +17,8 @@ from dagster._core.remote_origin import RemoteJobOrigin, RemoteRepositoryOrigin
 from dagster._core.workspace.load_target import get_origins_from_toml
 from dagster_shared.error import SerializableErrorInfo
 
+from factory import errors
+from factory.control.abandoned import owner_tags
 from factory.control.launch import LaunchResult
 from factory.errors import SpecError
 from factory.settings import CHECKOUT
@@ -60,7 +62,7 @@ def execute(
         run = instance.create_run_for_job(
             job_def=selected.get_definition(),
             run_config=run_config,
-            tags=tags,
+            tags={**(tags or {}), **owner_tags()},
             asset_selection=frozenset(assets) or None,
             remote_job_origin=location.origin(job_name),
             job_code_origin=job.get_python_origin(),
@@ -72,19 +74,47 @@ def execute(
         result = execute_run(job, run, instance)
     finally:
         stop.set()
-    failures = [_failure(event) for event in result.all_events if event.is_step_failure]
+    failures = _failures(result.all_events)
     if not result.success and not failures:
         failures = [event.message or "" for event in result.all_events if event.is_failure]
     return LaunchResult(run_id=run.run_id, success=result.success, failures=failures)
 
 
+def _failures(events: Sequence[DagsterEvent]) -> list[str]:
+    """What failed and why: each check by what it saw, each step by its error."""
+    checks = [
+        event.asset_check_evaluation_data
+        for event in events
+        if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION
+    ]
+    said = [
+        f"{check.asset_key.to_user_string()}: check {check.check_name} failed: {check.description}"
+        for check in checks
+        if not check.passed
+    ]
+    steps = [event for event in events if event.is_step_failure]
+    return said + [_failure(event) for event in steps if not (said and _is_failed_check(event))]
+
+
+def _is_failed_check(event: DagsterEvent) -> bool:
+    error = event.step_failure_data.error
+    return error is not None and error.cls_name == "DagsterAssetCheckFailedError"
+
+
 def _failure(event: DagsterEvent) -> str:
     error = event.step_failure_data.error
-    return f"{event.step_key}: {_innermost(error) if error else event.message}"
+    where = (event.step_key or "").replace("__", "/")
+    return f"{where}: {_innermost(error) if error else event.message}"
 
 
 def _innermost(error: SerializableErrorInfo) -> str:
-    while error.cause is not None:
+    """The error that was raised on purpose; else the one that everything began with."""
+    while error.cause is not None and not _is_ours(error):
         error = error.cause
     _, _, message = error.message.strip().partition(": ")
     return message or error.message.strip()
+
+
+def _is_ours(error: SerializableErrorInfo) -> bool:
+    kind = getattr(errors, error.cls_name or "", None)
+    return isinstance(kind, type) and issubclass(kind, errors.FactoryError)

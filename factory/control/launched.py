@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import dagster as dg
 
+from factory.control.abandoned import STAGING_AGE, end_abandoned_runs
 from factory.control.execution import ASSET_JOB, Location, execute
 from factory.control.instance import ensure
 from factory.control.launch import LaunchResult, Message, Request
@@ -25,6 +26,7 @@ from factory.control.specs import check, with_sets
 from factory.control.training import SPEC_METADATA
 from factory.discovery import datasets
 from factory.errors import FactoryError, SpecError
+from factory.namespace import Namespace
 from factory.settings import Settings
 from factory.spec import RunSpec
 
@@ -59,6 +61,8 @@ def answer(request: Request, settings: Settings) -> LaunchResult:
     """Check the request against what exists, then run it to its end."""
     location = Location()
     with ensure(settings) as instance:
+        end_abandoned_runs(instance)
+        Namespace(settings.root).sweep(STAGING_AGE)
         if request.kind == "job":
             return _job(request, location, instance)
         return _assets(request, location, instance)

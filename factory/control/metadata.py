@@ -122,13 +122,21 @@ def made_metadata(
     return shown
 
 
+def _licences(version: "Version") -> str:
+    """Licences that rows state; of a private dataset only how many: the words are a row's own."""
+    stated = version.manifest.licenses
+    if isinstance(version.key, PrivateKey):
+        return f"{len(stated)} in the manifest"
+    return ", ".join(stated) or "none stated"
+
+
 def plain_metadata(version: "Version") -> dict[str, Any]:
     """What the manifest alone says of a version."""
     manifest = version.manifest
     shown: dict[str, Any] = {
         "version": version.id,
         "directory": dg.MetadataValue.path(str(version.path)),
-        "licences": ", ".join(manifest.licenses) or "none stated",
+        "licences": _licences(version),
         "files": len(manifest.files),
         "size": _size(sum(entry.size for entry in manifest.files.values())),
     }

@@ -3,15 +3,19 @@
 The definitions that hand it to Dagster are in `definitions/resources.py`.
 """
 
+import json
 import os
 import pwd
 import socket
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
+from upath import UPath
 
+from factory.errors import StepError
 from factory.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,7 +47,47 @@ class Factory:
 
 def resources(settings: Settings) -> dict[str, dg.ResourceDefinition]:
     """Dagster's resources for these settings."""
-    return {RESOURCE: dg.ResourceDefinition.hardcoded_resource(Factory(settings))}
+    return {
+        RESOURCE: dg.ResourceDefinition.hardcoded_resource(Factory(settings)),
+        "io_manager": dg.IOManagerDefinition.hardcoded_io_manager(
+            NamespaceOnly(settings.dagster_home / "storage")
+        ),
+    }
+
+
+class NamespaceOnly(dg.UPathIOManager):
+    """Keeps what ops hand to each other, and refuses the value of an asset.
+
+    Dagster would store it under its own home, which no classification protects. An asset writes to
+    the namespace, and returns nothing or a `MaterializeResult`.
+    """
+
+    def __init__(self, storage: Path) -> None:
+        super().__init__(base_path=UPath(storage))
+
+    def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
+        """Store the output of an op.
+
+        Raises:
+            StepError: it is the value of an asset.
+        """
+        if obj is None:
+            return
+        if context.has_asset_key:
+            raise StepError(
+                f"{'/'.join(context.asset_key.path)} returned {type(obj).__name__}, which Dagster "
+                "would keep outside the namespace. Write it with namespace.write(...), and return "
+                "nothing or a MaterializeResult."
+            )
+        super().handle_output(context, obj)
+
+    def dump_to_path(self, context: dg.OutputContext, obj: Any, path: UPath) -> None:
+        """Write one output as JSON: ops hand over plain data."""
+        path.write_text(json.dumps(obj), encoding="utf-8")
+
+    def load_from_path(self, context: dg.InputContext, path: UPath) -> Any:
+        """Read one output back."""
+        return json.loads(path.read_text(encoding="utf-8"))
 
 
 def executor(settings: Settings) -> dg.ExecutorDefinition:

@@ -16,7 +16,7 @@ from factory.data.row import Row
 from factory.data.sample import Rejected, Sample
 from factory.data.sources import Derived, Source
 from factory.errors import ClassificationError, DeclarationError
-from factory.keys import Key, PublicKey
+from factory.keys import Key, PrivateKey, PublicKey
 
 type Clean = Callable[[Row], Sample | Rejected]
 
@@ -61,6 +61,7 @@ class Dataset:
     def __post_init__(self) -> None:
         if self.declared_in == Path():
             object.__setattr__(self, "declared_in", _caller())
+        _check_types(self)
         if not self.license.strip():
             raise DeclarationError(f"{self.key}: license is empty. Write an SPDX id, CC-BY-4.0.")
         if self.max_errors < 0 or (self.max_errors > 1 and self.max_errors % 1):
@@ -79,6 +80,26 @@ def _caller() -> Path:
     while frame is not None and frame.f_code.co_filename in (__file__, "<string>"):
         frame = frame.f_back
     return Path(frame.f_code.co_filename) if frame is not None else Path()
+
+
+def _check_types(dataset: Dataset) -> None:
+    """A declaration is written by hand and run before a type checker sees it."""
+    given: dict[str, object] = {
+        name: getattr(dataset, name) for name in ("key", "license", "source", "clean")
+    }
+    right = {
+        "key": isinstance(given["key"], PublicKey | PrivateKey),
+        "license": isinstance(given["license"], str),
+        "source": hasattr(given["source"], "classification"),
+        "clean": callable(given["clean"]),
+    }
+    for name, is_right in right.items():
+        if not is_right:
+            raise DeclarationError(
+                f"{name} is {given[name]!r}, which is none. Write key=public(...) or "
+                "private(...), license=an SPDX id, source=Git(...) or another source, "
+                "clean=a function of a row."
+            )
 
 
 def _check_split(dataset: Dataset) -> None:

@@ -74,7 +74,9 @@ class Work:
     def _made(self, job: Job, fill: Fill, source_state: str = "") -> StepResult:
         identity = input_id(self.step, self.inputs, self.limit, source_state)
         known = self.namespace.find(self.step.key, identity)
-        if known is not None:
+        if known is not None and self.namespace.verify(known):
+            self.say(f"{known} is damaged: it is made again")
+        elif known is not None:
             self.say(f"{known} is there already: nothing that it depends on has changed")
             return StepResult(known, reused=True)
         with self._writing(job, identity) as staging:

@@ -1,5 +1,6 @@
 """Exit codes and words: what a person sees when a command line is wrong."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,32 @@ def test_a_run_half_way_is_shown_without_its_last_partial_line(
     missing = factory("runs", "show", "ffff")
     assert missing.code == 1
     assert "'ffff'" in missing.err
+
+
+def test_new_dataset_never_nests(factory: Factory) -> None:
+    for key in ("public/text", "public/text/plos/raw"):
+        found = factory("new-dataset", key)
+        assert found.code == 1, key
+        assert "lie inside one another" in found.err
+
+
+def test_one_unreadable_run_does_not_hide_the_others(factory: Factory, root: Path) -> None:
+    namespace = Namespace(root)
+    for run, text in (("aaaa-0001", b'{"recipe": "deb'), ("bbbb-0002", None)):
+        directory = namespace.open_run("public", run)
+        if text is not None:
+            directory.create("spec.json", text)
+    found = factory("runs", "list", "--json")
+    assert found.code == 0
+    assert {row["run"] for row in found.facts} == {"aaaa-000", "bbbb-000"}
+    assert "spec.json cannot be read" in found.err
+
+
+def test_dev_refuses_a_busy_port(factory: Factory) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        found = factory("dev", "--port", str(port))
+    assert found.code == 1
+    assert f"127.0.0.1:{port} cannot be used" in found.err

@@ -127,3 +127,43 @@ def test_nothing_heavy_is_imported():
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+LOCAL = GOOD.replace("Git,", "LocalFiles,").replace(
+    'Git(url="https://example.org/x", revision="0123456789" * 4, rows="*.jsonl")',
+    'LocalFiles(folder="FOLDER", rows="*.jsonl", classification="public")',
+)
+
+
+@pytest.mark.parametrize("public_folder", ["hospital", "hospital/2026"])
+def test_a_folder_that_is_private_for_one_is_private_for_all(folder, public_folder):
+    put(folder, "rows.py", LOCAL.replace("FOLDER", public_folder))
+    secret = LOCAL.replace("FOLDER", "hospital").replace("public", "private")
+    put(folder, "../../private/text/rows.py", secret)
+    with pytest.raises((ClassificationError, DeclarationError), match="private"):
+        discovery.datasets(folder)
+
+
+def test_folders_beside_one_another_are_independent(folder):
+    put(folder, "rows.py", LOCAL.replace("FOLDER", "open"))
+    secret = LOCAL.replace("FOLDER", "hospital").replace("public", "private")
+    put(folder, "../../private/text/rows.py", secret)
+    assert len(discovery.datasets(folder)) == 2
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "named"),
+    [
+        ("clean=clean", 'clean="nope"', "clean is 'nope'"),
+        ('public("text/rows")', '"public/text/rows"', "key is 'public/text/rows'"),
+        ("CC0-1.0", "CC0-1.0", None),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named_with_its_file(folder, right, wrong, named):
+    put(folder, "rows.py", GOOD.replace(right, wrong))
+    if named is None:
+        assert discovery.datasets(folder)
+        return
+    with pytest.raises(DeclarationError, match=named) as caught:
+        discovery.datasets(folder)
+    assert "definitions/datasets/public/text/rows.py" in str(caught.value)

@@ -96,7 +96,7 @@ def leftovers(root: Path) -> list[str]:
 
 
 def kill_at_random(namespace: Namespace, kills: int, seed: int) -> dict:
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)
     start = time.perf_counter()
     for number in range(5):
         os.waitpid(forked(functools.partial(cycle, namespace, 1_000_000 + number)), 0)
