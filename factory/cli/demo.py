@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 from rich.panel import Panel
 
-from factory.cli.output import console, size, table
+from factory.cli.output import console, table
 from factory.cli.plot import curve
 from factory.cli.progress import Progress
 from factory.cli.runs import checkpoints, find_run, step_lines
@@ -20,6 +20,7 @@ from factory.keys import public
 from factory.namespace import Namespace
 from factory.reports import StepLine
 from factory.settings import Settings
+from factory.units import size
 
 DATASET = public("text/plos")
 JOB = "smoke"

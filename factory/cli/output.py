@@ -49,13 +49,3 @@ def cell(value: Any) -> str:
             return f"{value:,.4g}"
         case _:
             return str(value)
-
-
-def size(count_bytes: int) -> str:
-    """Bytes in the unit that leaves one to three digits before the point."""
-    value = float(count_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"

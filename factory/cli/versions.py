@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from factory.cli.output import JsonFlag, console, print_json, size, table
+from factory.cli.output import JsonFlag, console, print_json, table
 from factory.errors import NamespaceError
 from factory.keys import Key, parse
 from factory.namespace import Namespace, Version
 from factory.settings import Settings
+from factory.units import size
 
 KeyArgument = Annotated[
     str, typer.Argument(metavar="KEY", help="An asset key, for instance public/text/plos/clean.")

@@ -7,26 +7,22 @@ and only reasons that its declaration spells out. Pictures are drawn in `figures
 import ast
 import functools
 import re
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from factory.control import figures
-from factory.data import Dedup, layout
+from factory.control.previews import lengths, preview, removed_pairs
+from factory.data import Dedup
 from factory.data.steps import Step
 from factory.errors import DeclarationError
 from factory.keys import Key, PrivateKey
+from factory.units import size
 
 if TYPE_CHECKING:
     from factory.namespace import CheckRecord, Version
-
-PREVIEW_ROWS = 5
-PREVIEW_CHARACTERS = 240
-LENGTHS = 100_000
-"""Samples that the histogram of lengths counts: more would not change its shape."""
 
 HIDDEN_REASON = "(a reason with text of its own; in rejected.parquet)"
 
@@ -112,13 +108,13 @@ def made_metadata(
         shown["read"] = dg.MetadataValue.md(
             "\n".join(f"- `{key}` @ `{read.id}`" for key, read in inputs.items())
         )
-    lengths = _lengths(step, version)
-    if lengths:
-        shown["lengths"] = dg.MetadataValue.md(figures.histogram(lengths, unit="characters"))
+    counted = lengths(step, version)
+    if counted:
+        shown["lengths"] = dg.MetadataValue.md(figures.histogram(counted, unit="characters"))
     if not isinstance(step.key, PrivateKey):
-        shown["preview"] = dg.MetadataValue.md(_preview(step, version, inputs))
+        shown["preview"] = dg.MetadataValue.md(preview(step, version, inputs))
         if step.kind == "deduplicated":
-            shown["removed pairs"] = dg.MetadataValue.md(_removed_pairs(step, version, inputs))
+            shown["removed pairs"] = dg.MetadataValue.md(removed_pairs(step, version, inputs))
     return shown
 
 
@@ -138,7 +134,7 @@ def plain_metadata(version: "Version") -> dict[str, Any]:
         "directory": dg.MetadataValue.path(str(version.path)),
         "licences": _licences(version),
         "files": len(manifest.files),
-        "size": _size(sum(entry.size for entry in manifest.files.values())),
+        "size": size(sum(entry.size for entry in manifest.files.values())),
     }
     if manifest.rows is not None:
         shown["dagster/row_count"] = manifest.rows
@@ -232,72 +228,3 @@ def _words_of(declaration: Path) -> frozenset[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
-
-
-def _lengths(step: Step, version: "Version") -> list[int]:
-    if step.kind != "clean":
-        return []
-    from factory.data import table
-
-    rows = islice(table.samples(version.path / layout.SAMPLES), LENGTHS)
-    return [row.characters for row in rows]
-
-
-def _preview(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> str:
-    if step.kind == "raw":
-        files = islice(version.manifest.files.items(), PREVIEW_ROWS)
-        return _table(("file", "size"), ((name, _size(entry.size)) for name, entry in files))
-    from factory.data import table
-
-    match step.kind:
-        case "split":
-            file = version.path / layout.split_file(next(iter(step.dataset.split)))
-        case "energon":
-            file = inputs[step.inputs[0]].path / layout.split_file(step.split)
-        case _:
-            file = version.path / layout.SAMPLES
-    rows = islice(table.samples(file), PREVIEW_ROWS)
-    return _table(("id", "text"), ((row.id, _text(row.as_dict())) for row in rows))
-
-
-def _removed_pairs(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> str:
-    from factory.data import deduplicate, table
-
-    pairs = deduplicate.examples(version.path / layout.REMOVED, PREVIEW_ROWS)
-    wanted = {pair[name] for pair in pairs for name in ("id", "kept")}
-    samples = table.chosen(inputs[step.inputs[0]].path / layout.SAMPLES, wanted)
-    texts = {name: f"{name}: {_text(sample.as_dict())}" for name, sample in samples.items()}
-    return _table(
-        ("similarity", "removed", "kept"),
-        ((f"{one['similarity']:.3f}", texts[one["id"]], texts[one["kept"]]) for one in pairs),
-    )
-
-
-def _text(sample: Mapping[str, Any]) -> str:
-    """The beginning of a sample as a person would read it."""
-    content = sample[sample["kind"]]
-    if sample["kind"] == "document":
-        parts = [content["title"], *(section["text"] for section in content["sections"][:2])]
-    else:
-        parts = [content["question"], content["answer"]]
-    return " / ".join(part for part in parts if part)
-
-
-def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    head = f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}"
-    return "\n".join([head, *(f"| {' | '.join(map(_cell, row))} |" for row in rows)])
-
-
-def _cell(text: str) -> str:
-    flat = " ".join(text.split())
-    short = flat if len(flat) <= PREVIEW_CHARACTERS else f"{flat[:PREVIEW_CHARACTERS]}…"
-    return re.sub(r"([|\\`*_<>\[\]])", r"\\\1", short)
-
-
-def _size(count_bytes: int) -> str:
-    value = float(count_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"

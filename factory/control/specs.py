@@ -39,6 +39,15 @@ def with_sets(base: RunSpec, sets: Mapping[str, str]) -> RunSpec:
             )
         else:
             values[name] = text
+    return parsed(values)
+
+
+def parsed(values: Mapping[str, Any]) -> RunSpec:
+    """A spec from the values of its fields.
+
+    Raises:
+        SpecError: a value that its field cannot have; all of them, one per line.
+    """
     try:
         return RunSpec.model_validate(values)
     except ValidationError as error:

@@ -30,18 +30,17 @@ class RunConfig(dg.Config, RunSpec, frozen=True):
 def training_job(name: str, spec: RunSpec, *, description: str | None = None) -> dg.JobDefinition:
     """A job that trains what the spec says, each field of it a default in the launchpad."""
 
-    def to_ops(config: RunConfig) -> dg.RunConfig:
-        # Not validated here: an error in a mapping reaches a person as Dagster's own failure, while
-        # the op that gets the values says which field is out of range.
-        chosen = RunConfig.model_construct(**config.model_dump())
-        return dg.RunConfig(ops={"gate": chosen, "train": chosen})
+    def to_ops(given: dict[str, Any]) -> dict[str, Any]:
+        # As it was given: a value out of range is for the gate to name. An error in here would
+        # reach a person as a failure of Dagster's.
+        return {"ops": {op: {"config": given} for op in ("gate", "train")}}
 
-    to_ops.__annotations__["config"] = _with_defaults(name, spec)  # Dagster reads the schema there
+    schema: Any = _with_defaults(name, spec).to_config_schema()
 
     @dg.job(
         name=name,
         description=description or f"Train {spec.recipe} on the mix {spec.mix}.",
-        config=dg.config_mapping(to_ops),
+        config=dg.ConfigMapping(config_fn=to_ops, config_schema=schema),
         executor_def=dg.in_process_executor,
         metadata={SPEC_METADATA: dg.MetadataValue.json(spec.model_dump())},
         tags={"recipe": spec.recipe, "mix": spec.mix},
@@ -52,10 +51,13 @@ def training_job(name: str, spec: RunSpec, *, description: str | None = None) ->
     return job
 
 
-@dg.op(name="gate", required_resource_keys={RESOURCE}, out=dg.Out(dict))
-def gate_op(context: dg.OpExecutionContext, config: RunConfig) -> dict[str, Any]:
+_SCHEMA: Any = RunConfig.to_config_schema()
+
+
+@dg.op(name="gate", required_resource_keys={RESOURCE}, config_schema=_SCHEMA, out=dg.Out(dict))
+def gate_op(context: dg.OpExecutionContext) -> dict[str, Any]:
     """Refuse the run, or pin the version of everything that it reads."""
-    launch = gated(context, config)
+    launch = gated(context)
     context.add_output_metadata(
         {
             "classification": launch.classification,
@@ -67,15 +69,17 @@ def gate_op(context: dg.OpExecutionContext, config: RunConfig) -> dict[str, Any]
     return launch.model_dump()
 
 
-@dg.op(name="train", required_resource_keys={RESOURCE}, out=dg.Out(dg.Nothing))
-def train_op(context: dg.OpExecutionContext, config: RunConfig, launch: dict[str, Any]) -> None:
+@dg.op(
+    name="train", required_resource_keys={RESOURCE}, config_schema=_SCHEMA, out=dg.Out(dg.Nothing)
+)
+def train_op(context: dg.OpExecutionContext, launch: dict[str, Any]) -> None:
     """Run what the gate let through on its cluster, to the end."""
     from factory.control.pipes import FactoryPipesClient
 
     factory: Factory = context.resources.factory
     resolved = Launch.model_validate(launch)
     if resolved.run_id != context.run.run_id:  # this op alone is run again, in another run
-        resolved = gated(context, config)
+        resolved = gated(context)
     directory = factory.namespace.open_run(resolved.classification, resolved.run_id)
     directory.create("spec.json", (resolved.spec.model_dump_json(indent=2) + "\n").encode())
     FactoryPipesClient(factory.settings).run(
@@ -84,11 +88,12 @@ def train_op(context: dg.OpExecutionContext, config: RunConfig, launch: dict[str
     context.add_output_metadata(outcome(resolved, directory))
 
 
-def gated(context: dg.OpExecutionContext, config: RunConfig) -> Launch:
+def gated(context: dg.OpExecutionContext) -> Launch:
     """The launch of this run, if the gate lets it through."""
     from factory.control.gates import gate
+    from factory.control.specs import parsed
 
-    spec = RunSpec.model_validate(config.model_dump())
+    spec = parsed(context.op_config)
     return gate(spec, run_id=context.run.run_id, factory=context.resources.factory)
 
 
