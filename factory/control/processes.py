@@ -21,6 +21,12 @@ MARKER = "FACTORY_SESSION"
 _PROC = Path("/proc")
 _GONE_STATES = frozenset("ZXx")
 
+_KERNEL_THREADS = 2
+"""Pid of `kthreadd`, the parent of every kernel thread."""
+
+_STARTING_SECONDS = 2.0
+"""How long to wait for processes that are being started; on a busy machine that is not at once."""
+
 
 @dataclass(frozen=True)
 class Process:
@@ -64,12 +70,16 @@ def members(session_id: str, directory: Path) -> list[Process]:
 
 def end_all(session_id: str, directory: Path, *, patience_seconds: float = 10.0) -> list[Process]:
     """Kill every process of that session until none is left. What outlives it is returned."""
-    deadline = time.monotonic() + patience_seconds
-    while (left := members(session_id, directory)) and time.monotonic() < deadline:
+    start = time.monotonic()
+    while time.monotonic() < start + patience_seconds:
+        starting = _any_starting() and time.monotonic() < start + _STARTING_SECONDS
+        left = members(session_id, directory)
+        if not left and not starting:
+            return []
         for process in left:
             process.send(signal.SIGKILL)
         time.sleep(0.05)
-    return left
+    return members(session_id, directory)
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
@@ -82,6 +92,15 @@ def _belongs(pid: int, session_id: str, directory: str) -> bool:
     marker = f"{MARKER}={session_id}".encode()
     return marker in _read(pid, "environ").split(b"\0") or any(
         link.startswith(f"{directory}/") for link in _outputs(pid)
+    )
+
+
+def _any_starting() -> bool:
+    """Whether a process is between `fork` and the end of `exec`: it shows no environment yet."""
+    return any(
+        not seen.command and seen.parent not in (0, _KERNEL_THREADS)
+        for pid in _pids()
+        if (seen := _seen(pid)) is not None
     )
 
 

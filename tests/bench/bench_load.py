@@ -49,6 +49,14 @@ generated_{i:04d} = Dataset(
 )
 '''
 
+MIX = '''"""The mix that the smoke job names."""
+
+from definitions.datasets.public.text.generated_0000 import generated_0000
+from factory.data.mix import Mix
+
+smoke = Mix(domain_shift=[(1.0, generated_0000)])
+'''
+
 TIMED = """
 import json, sys
 from time import perf_counter
@@ -210,6 +218,10 @@ def _generate(folder: Path, declarations: int) -> None:
     package.mkdir()
     for i in range(declarations):
         (package / f"generated_{i:04d}.py").write_text(DECLARATION.format(i=i))
+    mixes = target / "mixes"
+    mixes.mkdir()
+    (mixes / "__init__.py").write_text("")
+    (mixes / "smoke.py").write_text(MIX)
 
 
 def _python(folder: Path, code: str, *arguments: str) -> str:
