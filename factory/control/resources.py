@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
-from upath import UPath
 
 from factory.errors import StepError
 from factory.settings import Settings
@@ -55,7 +54,7 @@ def resources(settings: Settings) -> dict[str, dg.ResourceDefinition]:
     }
 
 
-class NamespaceOnly(dg.UPathIOManager):
+class NamespaceOnly(dg.IOManager):
     """Keeps what ops hand to each other, and refuses the value of an asset.
 
     Dagster would store it under its own home, which no classification protects. An asset writes to
@@ -63,10 +62,10 @@ class NamespaceOnly(dg.UPathIOManager):
     """
 
     def __init__(self, storage: Path) -> None:
-        super().__init__(base_path=UPath(storage))
+        self._storage = storage
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
-        """Store the output of an op.
+        """Store the output of an op, as JSON: ops hand over plain data.
 
         Raises:
             StepError: it is the value of an asset.
@@ -79,15 +78,18 @@ class NamespaceOnly(dg.UPathIOManager):
                 "would keep outside the namespace. Write it with namespace.write(...), and return "
                 "nothing or a MaterializeResult."
             )
-        super().handle_output(context, obj)
+        file = self._file(context)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(obj), encoding="utf-8")
 
-    def dump_to_path(self, context: dg.OutputContext, obj: Any, path: UPath) -> None:
-        """Write one output as JSON: ops hand over plain data."""
-        path.write_text(json.dumps(obj), encoding="utf-8")
+    def load_input(self, context: dg.InputContext) -> Any:
+        """Read what another op of the run handed over."""
+        if context.upstream_output is None:
+            raise StepError("An input without an op before it cannot be read.")
+        return json.loads(self._file(context.upstream_output).read_text(encoding="utf-8"))
 
-    def load_from_path(self, context: dg.InputContext, path: UPath) -> Any:
-        """Read one output back."""
-        return json.loads(path.read_text(encoding="utf-8"))
+    def _file(self, context: dg.OutputContext) -> Path:
+        return self._storage.joinpath(*context.get_identifier())
 
 
 def executor(settings: Settings) -> dg.ExecutorDefinition:

@@ -225,10 +225,12 @@ def _generate(folder: Path, declarations: int) -> None:
 
 
 def _python(folder: Path, code: str, *arguments: str) -> str:
+    # Both sides find their byte code cached, as on any machine that loads for the second time.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
+        env={**environment, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         check=False,
