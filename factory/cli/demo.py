@@ -12,9 +12,10 @@ from rich.panel import Panel
 from factory.cli.output import console, table
 from factory.cli.plot import curve
 from factory.cli.progress import Progress
-from factory.cli.runs import checkpoints, find_run, step_lines
+from factory.cli.runs import checkpoints, find_run
 from factory.cli.versions import open_namespace
 from factory.diagnose.loss import LossTrend, loss_trend
+from factory.diagnose.steps import step_lines
 from factory.errors import RunFailed, StepError
 from factory.keys import public
 from factory.namespace import Namespace
@@ -40,7 +41,7 @@ def demo() -> None:
         run_id = _train(settings, progress)
     namespace = open_namespace(settings)
     directory = find_run(namespace, run_id)
-    lines = step_lines(directory)
+    lines = step_lines(directory.path)
     trend = loss_trend([line.loss for line in lines])
     _print_dataset(namespace)
     _print_run(directory.path, lines, trend, len(checkpoints(directory)))

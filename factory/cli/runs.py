@@ -10,7 +10,8 @@ from rich.console import Console
 from factory.cli.output import JsonFlag, console, print_json, table
 from factory.cli.plot import curve
 from factory.cli.versions import open_namespace
-from factory.errors import NamespaceError
+from factory.diagnose.steps import step_lines
+from factory.errors import NamespaceError, RunFailed
 from factory.namespace import Namespace, RunDirectory
 from factory.reports import RunRecord, StepLine
 from factory.settings import Settings
@@ -44,7 +45,7 @@ def show(
     """What a run was asked for, what ran, how its loss went, where its files are."""
     settings = Settings.from_environment()
     directory = find_run(open_namespace(settings), run)
-    lines = step_lines(directory)
+    lines = readable_steps(directory)
     record = _read(directory.path / "record.json", RunRecord)
     saved = [str(path) for path in checkpoints(directory)]
     facts: dict[str, Any] = {
@@ -94,17 +95,12 @@ def find_run(namespace: Namespace, run: str) -> RunDirectory:
     return found[0]
 
 
-def step_lines(directory: RunDirectory) -> list[StepLine]:
-    """The run's own record of its steps; empty before training began."""
-    file = directory.path / "monitor" / "steps.jsonl"
-    if not file.exists():
-        return []
-    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+def readable_steps(directory: RunDirectory) -> list[StepLine]:
+    """The run's step lines; none, with a word on standard error, where they cannot be read."""
     try:
-        return [StepLine.model_validate_json(line) for line in lines if line.endswith("\n")]
-    except ValidationError as error:
-        what = error.errors()[0]["msg"]
-        problems.print(f"{file} has a line that is no step: {what}", style="red")
+        return step_lines(directory.path)
+    except RunFailed as error:
+        problems.print(str(error), style="red")
         return []
 
 
@@ -115,7 +111,7 @@ def checkpoints(directory: RunDirectory) -> list[Path]:
 
 def _row(run: RunDirectory, state: str | None) -> dict[str, Any]:
     spec = _read(run.path / "spec.json", RunSpec)
-    lines = step_lines(run)
+    lines = readable_steps(run)
     last = lines[-1] if lines else None
     return {
         "run": run.run_id[:8],

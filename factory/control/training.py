@@ -13,11 +13,11 @@ from pydantic import create_model
 
 from factory.control import figures
 from factory.control.resources import RESOURCE, Factory
+from factory.diagnose.steps import step_lines
 from factory.spec import Launch, RunSpec
 
 if TYPE_CHECKING:
     from factory.namespace import RunDirectory
-    from factory.reports import StepLine
 
 SPEC_METADATA = "spec"
 """Job metadata that holds the spec's defaults."""
@@ -99,7 +99,7 @@ def gated(context: dg.OpExecutionContext) -> Launch:
 
 def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
     """What the run's page shows, read from the files that the run wrote."""
-    lines = step_lines(directory)
+    lines = step_lines(directory.path)
     checkpoints = sorted((directory.path / "checkpoints").glob("iter_*"))
     shown: dict[str, Any] = {
         "run directory": dg.MetadataValue.path(str(directory.path)),
@@ -120,16 +120,6 @@ def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
             "tokens": lines[-1].tokens,
         }
     return shown
-
-
-def step_lines(directory: "RunDirectory") -> "list[StepLine]":
-    """The lines of `monitor/steps.jsonl`; one that was cut off by a crash is left out."""
-    from factory.reports import StepLine
-
-    file = directory.path / "monitor" / "steps.jsonl"
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
-    whole = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
-    return [StepLine.model_validate_json(line) for line in whole]
 
 
 def _with_defaults(name: str, spec: RunSpec) -> type[dg.Config]:

@@ -115,7 +115,7 @@ def test_failure_names_the_step_and_what_happened(settings: Settings, declared: 
     assert not result.success
     (failure,) = result.failures
     assert failure.startswith(
-        "public__text__letters__clean: Nothing is current at public/text/letters/raw"
+        "public/text/letters/clean: Nothing is current at public/text/letters/raw"
     )
 
 

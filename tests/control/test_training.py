@@ -6,7 +6,8 @@ import dagster as dg
 import pytest
 
 from factory.control.resources import resources
-from factory.control.training import outcome, step_lines, training_job
+from factory.control.training import outcome, training_job
+from factory.diagnose.steps import step_lines
 from factory.namespace import RunDirectory
 from factory.reports import StepLine
 from factory.spec import CodeIdentity, Launch, RunSpec
@@ -109,7 +110,7 @@ def test_outcome(bench: Bench, launched: Launch) -> None:
     directory.directory("checkpoints")
     (directory.path / "checkpoints" / "iter_0000003").mkdir()
     directory.create("mlflow.id", b"abc123\n")
-    assert step_lines(directory) == lines
+    assert step_lines(directory.path) == lines
     shown = outcome(launched, directory)
     assert shown["loss at start"] == 9.0
     assert shown["loss at end"] == 3.0
