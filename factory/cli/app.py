@@ -1,6 +1,7 @@
 """The `factory` command: its groups, its exit codes, one way of printing an error.
 
-Exit codes: 0 done, 1 the thing asked about is not so, 2 usage (a word that means nothing).
+Exit codes: 0 done, 1 the thing asked about is not so, 2 usage (a word that means nothing),
+130 interrupted.
 Each command is in the file of its noun beside this one.
 """
 
@@ -31,15 +32,18 @@ USAGE_ERRORS = (KeyFormatError, SpecError)
 """Errors that say that a word of the command line means nothing: exit code 2."""
 
 
+INTERRUPTED = 130
+"""128 and the number of SIGINT, as shells count."""
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     try:
         app(list(arguments))
     except SystemExit as end:  # Typer has printed what was wrong with the usage
+        if end.code == INTERRUPTED:  # and turned an interrupt into this
+            _print_error("Nothing that was finished is lost; call the command again.")
         return end.code if isinstance(end.code, int) else 1
-    except KeyboardInterrupt:
-        _print_error("Interrupted. Nothing that was finished is lost; call the command again.")
-        return 130
     except FactoryError as error:
         _print_error(str(error))
         return 2 if isinstance(error, USAGE_ERRORS) else 1
