@@ -36,9 +36,9 @@ def demo() -> None:
     """Materialize the quick-start dataset, train on it, and show both."""
     settings = Settings.from_environment()
     settings.make_default_root()
-    with Progress() as progress:
-        _materialize(settings, progress)
-        run_id = _train(settings, progress)
+    progress = Progress()
+    _materialize(settings, progress)
+    run_id = _train(settings, progress)
     namespace = open_namespace(settings)
     directory = find_run(namespace, run_id)
     lines = step_lines(directory.path)

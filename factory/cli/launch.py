@@ -32,10 +32,10 @@ def materialize(
     """Materialize datasets through Dagster: what has not changed is reused."""
     from factory.control import launch as control
 
-    with Progress(quiet=json) as progress:
-        result = control.materialize(
-            keys, limit=limit, settings=Settings.from_environment(), progress=progress.line
-        )
+    progress = Progress(quiet=json)
+    result = control.materialize(
+        keys, limit=limit, settings=Settings.from_environment(), progress=progress.line
+    )
     _report(result, json)
 
 
@@ -50,13 +50,13 @@ def launch(
     """Launch a training job through Dagster and follow it."""
     from factory.control import launch as control
 
-    with Progress(quiet=json) as progress:
-        result = control.launch(
-            job,
-            dict(map(_assignment, settings or ())),
-            settings=Settings.from_environment(),
-            progress=progress.line,
-        )
+    progress = Progress(quiet=json)
+    result = control.launch(
+        job,
+        dict(map(_assignment, settings or ())),
+        settings=Settings.from_environment(),
+        progress=progress.line,
+    )
     _report(result, json)
 
 

@@ -1,8 +1,6 @@
 """Progress for a person: one line a message, with the seconds since the command began."""
 
 import time
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.text import Text
@@ -14,17 +12,6 @@ class Progress:
     def __init__(self, *, quiet: bool = False) -> None:
         self._console = Console(stderr=True, soft_wrap=True, quiet=quiet)
         self._start = time.monotonic()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
 
     def line(self, message: str) -> None:
         """Print one message."""
