@@ -15,7 +15,7 @@ import dagster as dg
 
 from factory.control import figures
 from factory.control.previews import lengths, preview, removed_pairs
-from factory.data import Dedup
+from factory.data import Dataset, Dedup
 from factory.data.steps import Step
 from factory.errors import DeclarationError
 from factory.keys import Key, PrivateKey
@@ -44,6 +44,16 @@ def declared_metadata(step: Step) -> dict[str, Any]:
         "licence": dataset.license,
         "classification": dataset.key.classification,
         "source": type(dataset.source).__name__,
+        "role": dataset.role,
+        **_made_of(dataset),
+    }
+
+
+def _made_of(dataset: Dataset) -> dict[str, str]:
+    """How it is deduplicated and split; a benchmark is neither."""
+    if dataset.role == "benchmark":
+        return {}
+    return {
         "duplicates": _policy(dataset.deduplicate),
         "split shares": ", ".join(f"{name} {share:g}" for name, share in dataset.split.items()),
     }

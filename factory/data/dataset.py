@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from factory.data.checks import FREE_CHECK_NAMES, Check
 from factory.data.dedup_policy import Dedup
@@ -19,6 +20,11 @@ from factory.errors import ClassificationError, DeclarationError
 from factory.keys import Key, PrivateKey, PublicKey
 
 type Clean = Callable[[Row], Sample | Rejected]
+
+type Role = Literal["training", "benchmark"]
+
+BENCHMARKS = "benchmarks/"
+"""Below this part of either tree lie the benchmarks and nothing else."""
 
 DEFAULT_SPLIT: Mapping[str, float] = {"train": 0.98, "validation": 0.01, "test": 0.01}
 
@@ -35,6 +41,9 @@ class Dataset:
 
     source: Source
     clean: Clean
+    role: Role = "training"
+    """A benchmark is cleaned and no more: it is not deduplicated, split, or ever in a mix."""
+
     split: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_SPLIT))
     """Share of the groups by split name. The shares add up to 1."""
 
@@ -72,6 +81,7 @@ class Dataset:
         _check_split(self)
         _check_checks(self)
         _check_classification(self)
+        _check_role(self)
 
 
 def _caller() -> Path:
@@ -143,4 +153,23 @@ def _check_classification(dataset: Dataset) -> None:
         raise ClassificationError(
             f"{key} says private_on_purpose=True, which only a private dataset with public "
             "sources needs. Leave it out."
+        )
+
+
+def _check_role(dataset: Dataset) -> None:
+    key, source = dataset.key, dataset.source
+    placed = key.name.startswith(BENCHMARKS)
+    if dataset.role not in ("training", "benchmark"):
+        raise DeclarationError(f"{key}: role is {dataset.role!r}; write 'training' or 'benchmark'.")
+    if placed != (dataset.role == "benchmark"):
+        raise DeclarationError(
+            f"{key} has the role {dataset.role!r}. Benchmarks, and they alone, lie below "
+            f"{key.classification}/{BENCHMARKS}: move the file, or write role='benchmark'."
+        )
+    read = source.datasets if isinstance(source, Derived) else ()
+    measured = [one.key.path for one in read if one.role == "benchmark"]
+    if measured and dataset.role != "benchmark":
+        raise DeclarationError(
+            f"{key} is derived from {', '.join(measured)}, so training on it would be training "
+            "on a benchmark. Declare it as a benchmark, or leave that dataset out."
         )

@@ -43,6 +43,11 @@ class Mix:
                     f"{dataset.key} has the weight {weight}; a weight is a finite number above 0. "
                     "Leave a dataset out instead of weighting it 0."
                 )
+            if dataset.role == "benchmark":
+                raise DeclarationError(
+                    f"{dataset.key} is a benchmark: what is trained on it says nothing when it is "
+                    "measured with it. Take it out of the mix."
+                )
             if dataset.key.path in seen:
                 raise DeclarationError(
                     f"{dataset.key} is in the mix twice. Give it one purpose and one weight."

@@ -63,6 +63,10 @@ def steps(dataset: Dataset) -> tuple[Step, ...]:
     made = [
         _step(dataset, "raw", dataset.source.inputs, f"{about} The files as published."),
         _step(dataset, "clean", (key / "raw",), f"{about} Cleaned samples; rejected rows beside."),
+    ]
+    if dataset.role == "benchmark":  # its items stay as they are, and nothing is trained on them
+        return tuple(made)
+    made += [
         _step(dataset, "deduplicated", (key / "clean",), f"{about} {_duplicates(dataset)}."),
         _step(dataset, "split", (key / "deduplicated",), f"{about} {_shares(dataset)}."),
     ]

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from factory.data import Dataset, LocalFiles, Rejected
+from factory.data import Dataset, Derived, LocalFiles, Rejected
 from factory.data.mix import Mix, blend, required_samples
+from factory.data.steps import steps
 from factory.discovery import mixes
 from factory.errors import DeclarationError, SpecError
 from factory.keys import public
@@ -106,3 +107,40 @@ def test_every_reader_needs_a_sample(workers, gpus, loaders, expected):
     )
     assert required_samples(spec) == expected
     assert required_samples(spec, "validation") == 1
+
+
+def benchmark(**changes):
+    declared = {
+        "key": public("benchmarks/exam"),
+        "license": "CC0-1.0",
+        "source": LocalFiles(folder="exam", rows="*.txt", classification="public"),
+        "clean": lambda _: Rejected("not read here"),
+        "role": "benchmark",
+    }
+    return Dataset(**(declared | changes))
+
+
+def test_a_benchmark_is_cleaned_and_no_more_and_no_mix_takes_it():
+    exam = benchmark()
+    assert [step.name for step in steps(exam)] == ["raw", "clean"]
+    with pytest.raises(DeclarationError, match="public/benchmarks/exam is a benchmark"):
+        Mix(domain_shift=[(1.0, A)], retention=[(0.1, exam)])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"key": public("text/exam")}, {"role": "training"}, {"role": "test"}],
+    ids=["elsewhere", "not said", "no such role"],
+)
+def test_benchmarks_and_they_alone_lie_in_their_part_of_the_tree(changes):
+    with pytest.raises(DeclarationError, match="role"):
+        benchmark(**changes)
+
+
+def test_what_is_derived_from_a_benchmark_is_one():
+    with pytest.raises(DeclarationError, match="training on it would be training on a benchmark"):
+        benchmark(
+            key=public("text/copy"), role="training", source=Derived(datasets=(A, benchmark()))
+        )
+    again = benchmark(key=public("benchmarks/copy"), source=Derived(datasets=(benchmark(),)))
+    assert again.role == "benchmark"
