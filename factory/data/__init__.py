@@ -13,6 +13,8 @@ from factory.data.dataset import Dataset as Dataset
 from factory.data.dedup_policy import Dedup as Dedup
 from factory.data.identifiers.kinds import Kind as Kind
 from factory.data.identifiers.report import Thresholds as Thresholds
+from factory.data.images import Image as Image
+from factory.data.images import Images as Images
 from factory.data.row import Row as Row
 from factory.data.sample import Rejected as Rejected
 from factory.data.sample import Sample as Sample

@@ -27,6 +27,7 @@ MAKE_NO_ROWS = frozenset(
         "factory.data.checks",
         "factory.data.dataset",
         "factory.data.dedup_policy",
+        "factory.data.images.policy",
         "factory.data.mix",
         "factory.data.sources",
         "factory.errors",

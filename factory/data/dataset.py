@@ -13,6 +13,7 @@ from typing import Literal
 
 from factory.data.checks import FREE_CHECK_NAMES, Check
 from factory.data.dedup_policy import Dedup
+from factory.data.images import Images
 from factory.data.row import Row
 from factory.data.sample import Rejected, Sample
 from factory.data.sources import Derived, Source
@@ -49,6 +50,9 @@ class Dataset:
 
     deduplicate: Dedup | None = field(default_factory=Dedup)
     """What counts as a duplicate, which is removed. None keeps every cleaned sample."""
+
+    images: Images | None = None
+    """How images are read. A row that gives one is refused in a dataset that says nothing."""
 
     checks: Sequence[Check] = ()
     """Demanded in addition to those that every dataset gets."""
@@ -95,20 +99,21 @@ def _caller() -> Path:
 def _check_types(dataset: Dataset) -> None:
     """A declaration is written by hand and run before a type checker sees it."""
     given: dict[str, object] = {
-        name: getattr(dataset, name) for name in ("key", "license", "source", "clean")
+        name: getattr(dataset, name) for name in ("key", "license", "source", "clean", "images")
     }
     right = {
         "key": isinstance(given["key"], PublicKey | PrivateKey),
         "license": isinstance(given["license"], str),
         "source": hasattr(given["source"], "classification"),
         "clean": callable(given["clean"]),
+        "images": isinstance(given["images"], Images | None),
     }
     for name, is_right in right.items():
         if not is_right:
             raise DeclarationError(
                 f"{name} is {given[name]!r}, which is none. Write key=public(...) or "
                 "private(...), license=an SPDX id, source=Git(...) or another source, "
-                "clean=a function of a row."
+                "clean=a function of a row, images=Images(...) or nothing."
             )
 
 
