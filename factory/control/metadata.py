@@ -24,7 +24,7 @@ from factory.units import size
 if TYPE_CHECKING:
     from factory.namespace import CheckRecord, Version
 
-HIDDEN_REASON = "(a reason with text of its own; in rejected.parquet)"
+HIDDEN_REASON = "(a reason with text of its own; in the table `rejected`)"
 
 _DEFAULT_OWNERS = {"public": "team:data", "private": "team:data-governance"}
 _SOURCE_KINDS = {

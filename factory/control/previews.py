@@ -41,9 +41,9 @@ def preview(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> 
 
     match step.kind:
         case "split":
-            file = version.path / layout.split_file(next(iter(step.dataset.split)))
+            file = version.path / layout.split_table(next(iter(step.dataset.split)))
         case "energon":
-            file = inputs[step.inputs[0]].path / layout.split_file(step.split)
+            file = inputs[step.inputs[0]].path / layout.split_table(step.split)
         case _:
             file = version.path / layout.SAMPLES
     rows = islice(table.samples(file), PREVIEW_ROWS)

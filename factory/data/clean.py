@@ -33,7 +33,7 @@ class Refused:
     """The beginning of the row's text; never of a private row."""
 
     def as_dict(self) -> dict[str, str | None]:
-        """The row of `rejected.parquet`."""
+        """The row of the table `rejected`."""
         return asdict(self)
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factory.data import table
 from factory.data.dedup import REMOVED, local, reduce, schema
 from factory.data.dedup_policy import Dedup
 from factory.data.sample import Document, Sample
@@ -57,25 +58,26 @@ def removed(samples: Iterable[Sample], policy: Dedup | None, scratch: Path) -> p
         scratch.unlink(missing_ok=True)
 
 
-def write(table: pa.Table, path: Path) -> None:
+def write(removed: pa.Table, directory: Path) -> None:
     """Write the table of removed samples."""
-    pq.write_table(table, path, compression="zstd")
+    directory.mkdir()
+    pq.write_table(removed, table.file(directory, 0), compression="zstd")
 
 
-def ids(table: pa.Table) -> set[str]:
+def ids(removed: pa.Table) -> set[str]:
     """Ids of the removed samples."""
-    return {f"{one}" for one in table.column("id").to_pylist()}
+    return {f"{one}" for one in removed.column("id").to_pylist()}
 
 
-def examples(path: Path, count: int) -> list[dict[str, Any]]:
+def examples(directory: Path, count: int) -> list[dict[str, Any]]:
     """A few removed samples as rows of the table, the least similar first: those to look at."""
-    found = pq.read_table(path).sort_by([("similarity", "ascending"), ("id", "ascending")])
+    found = table.read(directory).sort_by([("similarity", "ascending"), ("id", "ascending")])
     return found.slice(0, count).to_pylist()
 
 
-def counts(table: pa.Table) -> dict[str, int]:
+def counts(removed: pa.Table) -> dict[str, int]:
     """How many were removed, by kind."""
-    found = Counter(table.column("kind").to_pylist())
+    found = Counter(removed.column("kind").to_pylist())
     return {kind: found[kind] for kind in KINDS}
 
 

@@ -185,7 +185,7 @@ class NothingLost:
         counts: dict[str, int] = {}
         for name in self.splits:
             before = found.count
-            for sample in table.samples(directory / layout.split_file(name)):
+            for sample in table.samples(directory / layout.split_table(name)):
                 found.add(sample)
             counts[name] = found.count - before
         facts = layout.facts_of(directory)
@@ -266,7 +266,7 @@ def _run(check: Check, directory: Path) -> CheckResult:
 def _groups(directory: Path, name: str) -> set[str]:
     from factory.data import table
 
-    return set(table.column(directory / layout.split_file(name), "group"))
+    return set(table.column(directory / layout.split_table(name), "group"))
 
 
 def _sha256(path: Path) -> str:

@@ -12,14 +12,16 @@ if TYPE_CHECKING:
 RAW_FILES = "files"
 """Directory of a raw version that holds the source's files, so that no name of theirs collides."""
 
-SAMPLES = "samples.parquet"
-REJECTED = "rejected.parquet"
-REMOVED = "removed.parquet"
+SAMPLES = "samples"
+REJECTED = "rejected"
+REMOVED = "removed"
+IMAGES = "images"
+"""Each of these is a table: a directory of Parquet files, one per shard, see `table`."""
 
 
-def split_file(name: str) -> str:
-    """File of a split version that holds the samples of one split."""
-    return f"{name}.parquet"
+def split_table(name: str) -> str:
+    """Table of a split version that holds the samples of one split."""
+    return name
 
 
 def manifest_of(directory: Path) -> "Manifest":

@@ -123,8 +123,8 @@ def cleaned(job: Job, staging: Staging) -> None:
     tally = _Tally()
     ticker = Ticker(job.say, "rows read")
     with (
-        table.Writer(staging.path / layout.SAMPLES, table.SAMPLES) as kept,
-        table.Writer(staging.path / layout.REJECTED, table.REJECTED) as rejected,
+        table.Writer(_new(staging, layout.SAMPLES), table.SAMPLES) as kept,
+        table.Writer(_new(staging, layout.REJECTED), table.REJECTED) as rejected,
     ):
         for outcome in ticker.over(clean.cleaned(islice(rows, job.limit), dataset)):
             tally.count(outcome)
@@ -181,7 +181,7 @@ def deduplicated(job: Job, staging: Staging) -> None:
     deduplicate.write(removed, staging.path / layout.REMOVED)
     gone = deduplicate.ids(removed)
     kept = content.RowsHash()
-    with table.Writer(staging.path / layout.SAMPLES, table.SAMPLES) as writer:
+    with table.Writer(_new(staging, layout.SAMPLES), table.SAMPLES) as writer:
         for sample in Ticker(job.say, "samples sorted").over(table.samples(file)):
             if sample.id not in gone:
                 writer.add_sample(sample)
@@ -210,7 +210,7 @@ def divided(job: Job, staging: Staging) -> None:
     with ExitStack() as stack:
         writers = {
             name: stack.enter_context(
-                table.Writer(staging.path / layout.split_file(name), table.SAMPLES)
+                table.Writer(_new(staging, layout.split_table(name)), table.SAMPLES)
             )
             for name in shares
         }
@@ -236,7 +236,7 @@ def divided(job: Job, staging: Staging) -> None:
 def prepared(job: Job, staging: Staging) -> None:
     """Energon: the samples of one split in shards, with Energon's index."""
     name = job.step.split
-    samples = energon.in_order(table.samples(job.input.path / layout.split_file(name)))
+    samples = energon.in_order(table.samples(job.input.path / layout.split_table(name)))
     ticker = Ticker(job.say, "entries written")
     shards = energon.write_shards(samples, staging.path, SAMPLES_PER_SHARD, ticker)
     energon.prepare(staging.path, len(shards), job.say)
@@ -249,6 +249,11 @@ def prepared(job: Job, staging: Staging) -> None:
             "characters": sum(sample.characters for sample in samples),
         },
     )
+
+
+def _new(staging: Staging, name: str) -> Path:
+    (staging.path / name).mkdir()
+    return table.file(staging.path / name, 0)
 
 
 def _describe_files(files: Path, names: Iterable[str], staging: Staging) -> None:

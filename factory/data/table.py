@@ -1,7 +1,9 @@
 """Samples in Parquet: common columns, and one nullable struct per kind of content.
 
-A new kind adds a struct and leaves the other columns as they are. Rejected rows lie in a table of
-their own, with the reason.
+A table is a directory of Parquet files, `samples/00000.parquet` and so on, one per shard of the
+input; whoever reads a table gets the rows of its files in the order of their numbers.
+
+The columns are in `schema`. Rejected rows lie in a table of their own, with the reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,47 +17,25 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factory.data.sample import Sample
+from factory.data.schema import REJECTED as REJECTED
+from factory.data.schema import SAMPLES as SAMPLES
 
 BATCH_ROWS = 1_000
 BATCH_CHARACTERS = 16_000_000
 """A batch is written when it has so many rows or characters, whichever comes first."""
 
-_SECTION = pa.struct([pa.field("heading", pa.string()), pa.field("text", pa.string())])
-
-SAMPLES = pa.schema(
+IMAGES = pa.schema(
     [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("group", pa.string(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("source", pa.string(), nullable=False),
-        pa.field("license", pa.string(), nullable=False),
+        pa.field("sha256", pa.string(), nullable=False),
+        pa.field("format", pa.string(), nullable=False),
+        pa.field("width", pa.int32(), nullable=False),
+        pa.field("height", pa.int32(), nullable=False),
+        pa.field("mode", pa.string(), nullable=False),
         pa.field("meta", pa.map_(pa.string(), pa.string()), nullable=False),
-        pa.field(
-            "document",
-            pa.struct([pa.field("title", pa.string()), pa.field("sections", pa.list_(_SECTION))]),
-        ),
-        pa.field(
-            "question",
-            pa.struct(
-                [
-                    pa.field("question", pa.string()),
-                    pa.field("options", pa.list_(pa.string())),
-                    pa.field("answer", pa.string()),
-                    pa.field("explanation", pa.string()),
-                ]
-            ),
-        ),
+        pa.field("data", pa.binary(), nullable=False),
     ]
 )
-
-REJECTED = pa.schema(
-    [
-        pa.field("file", pa.string(), nullable=False),
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("excerpt", pa.string()),
-    ]
-)
+"""Each image of a version once, by the hash of its bytes, which samples name."""
 
 
 def columns() -> dict[str, str]:
@@ -108,44 +88,78 @@ class Writer:
         self._batch, self._characters = [], 0
 
 
-def write_samples(path: Path, samples: Iterable[Sample]) -> None:
-    """Write a whole file of samples."""
-    with Writer(path, SAMPLES) as writer:
+def file(directory: Path, number: int) -> Path:
+    """The file of a table that holds the rows of that shard."""
+    return directory / f"{number:05d}.parquet"
+
+
+def files(directory: Path) -> list[Path]:
+    """The files of a table, in order.
+
+    Raises:
+        FileNotFoundError: there is no such table, or it has no file.
+    """
+    found = sorted(directory.glob("*.parquet"), key=lambda path: (len(path.name), path.name))
+    if not found:
+        raise FileNotFoundError(f"{directory} is no table: it holds no Parquet file")
+    return found
+
+
+def write_samples(directory: Path, samples: Iterable[Sample]) -> None:
+    """Write samples as a table of one file."""
+    directory.mkdir(exist_ok=True)
+    with Writer(file(directory, 0), SAMPLES) as writer:
         for sample in samples:
             writer.add_sample(sample)
 
 
-def samples(path: Path) -> Iterator[Sample]:
-    """Read a file of samples, a batch at a time."""
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=BATCH_ROWS):
-            for row in batch.to_pylist():
-                yield Sample.from_dict(row)
+def samples(directory: Path) -> Iterator[Sample]:
+    """Read a table of samples, a batch at a time."""
+    for batch in _batches(directory):
+        for row in batch.to_pylist():
+            yield Sample.from_dict(row)
 
 
-def chosen(path: Path, ids: Iterable[str]) -> dict[str, Sample]:
+def chosen(directory: Path, ids: Iterable[str]) -> dict[str, Sample]:
     """The samples of these ids, found without making the others."""
     wanted = pa.array(list(ids), pa.string())
     found: dict[str, Sample] = {}
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=BATCH_ROWS):
-            for row in batch.filter(pc.is_in(batch.column("id"), wanted)).to_pylist():
-                found[row["id"]] = Sample.from_dict(row)
+    for batch in _batches(directory):
+        for row in batch.filter(pc.is_in(batch.column("id"), wanted)).to_pylist():
+            found[row["id"]] = Sample.from_dict(row)
     return found
 
 
-def column(path: Path, name: str) -> list[str]:
+def column(directory: Path, name: str) -> list[str]:
     """One column of text."""
-    return [str(value or "") for value in pq.read_table(path, columns=[name])[name].to_pylist()]
+    return [str(value or "") for value in read(directory, [name])[name].to_pylist()]
 
 
-def rows(path: Path) -> int:
-    """Number of rows, from the file's footer."""
-    return pq.read_metadata(path).num_rows
+def read(directory: Path, columns: list[str] | None = None) -> pa.Table:
+    """A whole table, or some columns of it; for tables that fit into the memory."""
+    return pa.concat_tables(pq.read_table(path, columns=columns) for path in files(directory))
 
 
-def differences(path: Path) -> list[str]:
-    """How the columns of a file differ from those of samples."""
+def rows(directory: Path) -> int:
+    """Number of rows, from the footers of the files."""
+    return sum(pq.read_metadata(path).num_rows for path in files(directory))
+
+
+def differences(directory: Path) -> list[str]:
+    """How the columns of the first file that is not right differ from those of samples."""
+    for path in files(directory):
+        if wrong := _differences(path):
+            return wrong
+    return []
+
+
+def _batches(directory: Path) -> Iterator[pa.RecordBatch]:
+    for path in files(directory):
+        with pq.ParquetFile(path) as opened:
+            yield from opened.iter_batches(batch_size=BATCH_ROWS)
+
+
+def _differences(path: Path) -> list[str]:
     found = {one.name: one for one in pq.read_schema(path)}
     wrong = [f"column {one.name} is missing" for one in SAMPLES if one.name not in found]
     wrong += [f"column {name} is unknown" for name in found if name not in SAMPLES.names]

@@ -16,7 +16,7 @@ from tests.control.conftest import FAST, Bench
 def test_a_changed_byte_is_found_and_the_version_made_again(bench: Bench) -> None:
     assert bench.run(*FAST).success
     version = bench.current("clean")
-    file = version.path / "samples.parquet"
+    file = version.path / "samples" / "00000.parquet"
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1  # the same size: only the hash tells
     file.chmod(0o644)

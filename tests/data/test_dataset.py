@@ -55,7 +55,7 @@ def test_ten_rows_become_four_kinds_of_assets(runner, letters):
     assert {one.license for one in samples} == {"LicenseRef-test"}
     assert all(one.group == one.id for one in samples)
     parts = {
-        name: {one.id for one in table.samples(version.path / layout.split_file(name))}
+        name: {one.id for one in table.samples(version.path / layout.split_table(name))}
         for name in letters.split
     }
     assert all(parts.values()), "no split is empty"
@@ -283,6 +283,4 @@ def test_progress_is_reported(runner, letters):
 
 
 def _rejected(path: Path) -> list[dict[str, Any]]:
-    import pyarrow.parquet as pq
-
-    return pq.read_table(path / layout.REJECTED).to_pylist()
+    return table.read(path / layout.REJECTED).to_pylist()

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from factory.data import checks, layout, table
@@ -63,7 +62,7 @@ def test_medquad_loses_what_is_asked_and_answered_twice_only(runner, medquad):
     version, _ = runner.until(medquad, "deduplicated")
     cleaned = runner.namespace.current(medquad.key / "clean")
     said = {one.id: one.content for one in table.samples(cleaned.path / layout.SAMPLES)}
-    gone = pq.read_table(version.path / layout.REMOVED).to_pylist()
+    gone = table.read(version.path / layout.REMOVED).to_pylist()
     assert version.manifest.facts["duplicates"] == {"exact": 48, "near": 0}
     for one in gone:
         assert said[one["id"]].question.lower() == said[one["kept"]].question.lower()

@@ -36,7 +36,7 @@ def twice(letters, deliver):
 
 
 def rows_of(directory: Path) -> list[dict[str, Any]]:
-    return pq.read_table(directory / layout.REMOVED).to_pylist()
+    return table.read(directory / layout.REMOVED).to_pylist()
 
 
 def test_duplicates_go_and_say_for_which(runner, twice):
@@ -62,7 +62,7 @@ def test_duplicates_go_and_say_for_which(runner, twice):
     kept = {one.id for one in table.samples(version.path / layout.SAMPLES)}
     divided, records = runner.checked(steps(twice)[3])
     assert all(record.passed for record in records.values()), records
-    parts = [table.column(divided.path / layout.split_file(name), "id") for name in twice.split]
+    parts = [table.column(divided.path / layout.split_table(name), "id") for name in twice.split]
     assert {one for part in parts for one in part} == kept
 
 
@@ -167,7 +167,7 @@ def directory(runner, twice) -> Path:
 
 
 def change_removed(directory: Path, rows: list[dict[str, Any]]) -> None:
-    path = directory / layout.REMOVED
+    path = table.file(directory / layout.REMOVED, 0)
     schema = pq.read_schema(path)
     pq.write_table(table.pa.Table.from_pylist(rows, schema=schema), path)
 

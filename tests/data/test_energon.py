@@ -90,7 +90,7 @@ def test_the_real_loader_reads_back_what_was_split(runner, mixed):
         version, records = runner.until(mixed, f"energon/{name}")
         assert all(record.passed for record in records.values()), records
         expected = {
-            one.id: one.as_dict() for one in table.samples(divided.path / layout.split_file(name))
+            one.id: one.as_dict() for one in table.samples(divided.path / layout.split_table(name))
         }
         for part in energon.PARTS:
             assert _loaded(version.path, part) == expected
@@ -103,7 +103,7 @@ def test_preparing_twice_gives_one_version_and_damage_is_seen(runner, mixed, tmp
     version, _ = runner.until(mixed, "energon/test")
     samples = energon.in_order(
         table.samples(
-            runner.namespace.current(mixed.key / "split").path / layout.split_file("test")
+            runner.namespace.current(mixed.key / "split").path / layout.split_table("test")
         )
     )
     shards = written(tmp_path / "again", samples, per_shard=1_000)

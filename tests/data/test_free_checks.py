@@ -52,7 +52,7 @@ def test_a_changed_and_a_missing_file(raw):
 
 
 def test_another_schema(cleaned):
-    path = cleaned / layout.SAMPLES
+    path = table.file(cleaned / layout.SAMPLES, 0)
     assert free_checks.schema(cleaned).passed
     content = pq.read_table(path)
     pq.write_table(content.drop_columns("meta").append_column("x", [[1] * len(content)]), path)
@@ -93,18 +93,18 @@ def test_a_group_in_two_splits_and_a_lost_one(divided, letters):
     nothing_lost = free_checks.NothingLost(tuple(letters.split))
     assert disjoint(divided).passed
     assert nothing_lost(divided).passed
-    test_path = divided / layout.split_file("test")
-    train = list(table.samples(divided / layout.split_file("train")))
+    test_path = divided / layout.split_table("test")
+    train = list(table.samples(divided / layout.split_table("train")))
     kept = list(table.samples(test_path))
     rewrite(test_path, [*kept, train[0]])
     assert not disjoint(divided).passed
     assert f"group {train[0].id!r} is in train and test" in disjoint(divided).summary
     assert not nothing_lost(divided).passed
     rewrite(test_path, kept)
-    rewrite(divided / layout.split_file("train"), train[1:])
+    rewrite(divided / layout.split_table("train"), train[1:])
     assert disjoint(divided).passed
     assert not nothing_lost(divided).passed
-    rewrite(divided / layout.split_file("train"), [*train[1:], train[1]])
+    rewrite(divided / layout.split_table("train"), [*train[1:], train[1]])
     assert not nothing_lost(divided).passed, "the same number, but one twice"
 
 
@@ -114,7 +114,7 @@ def put_groups(divided: Path, **counts: int) -> None:
             Sample.document(id=f"{name}-{n}", title="", sections=[("", "x")], group=f"{name}-{n}")
             for n in range(count)
         ]
-        rewrite(divided / layout.split_file(name), samples)
+        rewrite(divided / layout.split_table(name), samples)
 
 
 @pytest.mark.parametrize(
