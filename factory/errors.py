@@ -13,6 +13,7 @@ An error names the value, says what follows from it and what to do::
     |-- SourceError             source data cannot be fetched, or is not what was declared
     |   |-- DeliveryRefused     a partner's delivery is not what its statement says
     |   `-- ScanFailed          a text could not be read for identifiers, so it counts as unread
+    |-- BadRow                  a row cannot become a sample; rejected, and the step goes on
     |-- BadFile                 a source file cannot be parsed; named, with its position
     |-- StepError               a dataset step cannot finish with what it was given
     |-- SpecError               a run spec that cannot be run: unknown name, field or value
@@ -66,6 +67,17 @@ class DeliveryRefused(SourceError):
 
 class ScanFailed(SourceError):
     """A text or header could not be read for identifiers; whatever it holds counts as unread."""
+
+
+class BadRow(FactoryError):
+    """A row that cannot become a sample. It is rejected for exactly this reason, and counted.
+
+    Reasons are counted and shown, so they are few and constant, and hold nothing of the row.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class BadFile(FactoryError):
