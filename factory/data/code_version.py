@@ -30,6 +30,7 @@ MAKE_NO_ROWS = frozenset(
         "factory.data.images.policy",
         "factory.data.mix",
         "factory.data.sources",
+        "factory.data.statistics",
         "factory.errors",
         "factory.keys",
         "factory.namespace",
