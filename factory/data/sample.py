@@ -1,44 +1,33 @@
 """Samples: what `clean` returns, one per row of the source, or a reason for having none.
 
-A sample has the same common fields whatever its kind, and one content that depends on the kind.
-How samples lie in Parquet is in `table`; how rows of a source are read is in `row`.
+A sample has the same common fields whatever its kind, and one content that depends on the kind:
+those are in `kinds`. How samples lie in Parquet is in `table`; how rows of a source are read is in
+`row`; how conversations in other forms become messages is in `chat`.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
+
+from factory.data.images.image import Image
+from factory.data.kinds import (
+    CONTENTS,
+    KINDS,
+    Content,
+    Conversation,
+    Document,
+    ImageText,
+    Kind,
+    Message,
+    Picture,
+    Question,
+    Section,
+)
+from factory.data.parts import Given, parts_of, require_string, require_text
 
 ERROR = "error: "
 """How the reason of a row starts on which `clean` raised."""
-
-type Kind = Literal["document", "question"]
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One part of a document. The heading of a nested part names its parents: `Methods / Cells`."""
-
-    heading: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """Running text: an article, a letter, a web page."""
-
-    title: str
-    sections: tuple[Section, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question with its answer. `options` only where the source offers a choice."""
-
-    question: str
-    answer: str
-    options: tuple[str, ...] = ()
-    explanation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +37,19 @@ class Rejected:
     reason: str
 
     def __post_init__(self) -> None:
-        _require_text("reason", self.reason)
+        require_text("reason", self.reason)
         if self.reason.startswith(ERROR):
             raise ValueError(f"a reason may not start with {ERROR!r}, which marks exceptions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One training sample. Make it with `Sample.document` or `Sample.question`."""
+    """One training sample. Make it with the method that has the name of its kind."""
 
     id: str
     """Unique in its dataset."""
 
-    content: Document | Question
+    content: Content
     group: str = ""
     """Samples of one group land in one split; `clean` fills it with the id where it is empty."""
 
@@ -72,25 +61,29 @@ class Sample:
 
     meta: Mapping[str, str] = field(default_factory=dict[str, str])
 
+    images: Mapping[str, Image] = field(default_factory=dict[str, Image], compare=False, repr=False)
+    """The images that the content names, by hash, until the `clean` step has stored them."""
+
     def __post_init__(self) -> None:
-        _require_text("id", self.id)
+        require_text("id", self.id)
         for name, value in self.meta.items():
-            _require_string(f"meta[{name!r}]", value)
+            require_string(f"meta[{name!r}]", value)
 
     @property
     def kind(self) -> Kind:
         """Name of the content's type, and of its column in Parquet."""
-        return "document" if isinstance(self.content, Document) else "question"
+        return KINDS[type(self.content)]
 
     @property
     def characters(self) -> int:
         """Characters of the content, all text in it added up."""
+        return sum(map(len, self.content.texts))
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """The images that the content names, in order."""
         content = self.content
-        if isinstance(content, Document):
-            parts = (len(part.heading) + len(part.text) for part in content.sections)
-            return len(content.title) + sum(parts)
-        texts = (content.question, content.answer, content.explanation or "", *content.options)
-        return sum(map(len, texts))
+        return content.pictures if isinstance(content, Conversation | ImageText) else ()
 
     @staticmethod
     def document(
@@ -103,14 +96,7 @@ class Sample:
         meta: Mapping[str, str] | None = None,
     ) -> "Sample":
         """A document from `(heading, text)` pairs; a pair without text is an error."""
-        _require_string("title", title)
-        parts = tuple(Section(heading, text) for heading, text in sections)
-        if not parts:
-            raise ValueError(f"document {id!r} has no sections")
-        for part in parts:
-            _require_string("heading", part.heading)
-            _require_text("text of a section", part.text)
-        content = Document(title, parts)
+        content = Document(title, tuple(Section(heading, text) for heading, text in sections))
         return Sample(id=id, content=content, group=group, license=license, meta=meta or {})
 
     @staticmethod
@@ -126,47 +112,74 @@ class Sample:
         meta: Mapping[str, str] | None = None,
     ) -> "Sample":
         """A question with its answer; neither may be empty."""
-        _require_text("question", question)
-        _require_text("answer", answer)
         content = Question(question, answer, tuple(options), explanation)
         return Sample(id=id, content=content, group=group, license=license, meta=meta or {})
 
+    @staticmethod
+    def conversation(
+        *,
+        id: str,  # noqa: A002  the name of the field
+        messages: Iterable[Message],
+        tools: str | None = None,
+        license: str = "",  # noqa: A002
+        group: str = "",
+        meta: Mapping[str, str] | None = None,
+    ) -> "Sample":
+        """A conversation from messages; `tools` is the JSON text of the functions declared."""
+        content = Conversation(tuple(messages), tools)
+        return Sample(
+            id=id,
+            content=content,
+            group=group,
+            license=license,
+            meta=meta or {},
+            images=_images(content.pictures),
+        )
+
+    @staticmethod
+    def image_text(
+        *,
+        id: str,  # noqa: A002  the name of the field
+        parts: Iterable[Given],
+        license: str = "",  # noqa: A002
+        group: str = "",
+        meta: Mapping[str, str] | None = None,
+    ) -> "Sample":
+        """Images and text in order, each given as it is: `parts=[image, "A caption."]`."""
+        content = ImageText(parts_of(parts))
+        return Sample(
+            id=id,
+            content=content,
+            group=group,
+            license=license,
+            meta=meta or {},
+            images=_images(content.pictures),
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """The sample as JSON has it, in every place where samples are written as JSON."""
-        common: dict[str, Any] = {
+        return {
             "id": self.id,
             "group": self.group,
             "kind": self.kind,
             "source": self.source,
             "license": self.license,
             "meta": dict(self.meta),
+            self.kind: self.content.as_dict(),
         }
-        content = self.content
-        if isinstance(content, Document):
-            sections = [{"heading": part.heading, "text": part.text} for part in content.sections]
-            return common | {"document": {"title": content.title, "sections": sections}}
-        question = {
-            "question": content.question,
-            "options": list(content.options),
-            "answer": content.answer,
-            "explanation": content.explanation,
-        }
-        return common | {"question": question}
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> "Sample":
         """The inverse of `as_dict`."""
-        common = {name: value[name] for name in ("id", "group", "source", "license")}
-        meta = dict(value["meta"])
-        if value["kind"] == "document":
-            body = value["document"]
-            parts = tuple(Section(part["heading"], part["text"]) for part in body["sections"])
-            return Sample(content=Document(body["title"], parts), meta=meta, **common)
-        body = value["question"]
-        content = Question(
-            body["question"], body["answer"], tuple(body["options"]), body["explanation"]
+        kind: Kind = value["kind"]
+        return Sample(
+            id=value["id"],
+            content=CONTENTS[kind].from_dict(value[kind]),
+            group=value["group"],
+            source=value["source"],
+            license=value["license"],
+            meta=dict(value["meta"]),
         )
-        return Sample(content=content, meta=meta, **common)
 
 
 def canonical(value: Mapping[str, Any]) -> bytes:
@@ -175,12 +188,5 @@ def canonical(value: Mapping[str, Any]) -> bytes:
     return text.encode()
 
 
-def _require_string(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is {type(value).__name__}, not a string")
-
-
-def _require_text(name: str, value: object) -> None:
-    _require_string(name, value)
-    if not str(value).strip():
-        raise ValueError(f"{name} is empty")
+def _images(pictures: Iterable[Picture]) -> dict[str, Image]:
+    return {one.image: one.data for one in pictures if one.data is not None}

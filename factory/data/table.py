@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factory.data.sample import Sample
-from factory.data.schema import REJECTED as REJECTED
-from factory.data.schema import SAMPLES as SAMPLES
+from factory.data.schema import SAMPLES
 
 BATCH_ROWS = 1_000
 BATCH_CHARACTERS = 16_000_000
