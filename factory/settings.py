@@ -8,6 +8,7 @@ The only module that reads the environment. Everything else takes a `Settings`.
 - `DAGSTER_HOME`: Dagster's instance (`.factory/dagster`).
 - `FACTORY_MIRRORS`: a TOML file that redirects sources to local copies (none).
 - `FACTORY_DROPS`: where partners' deliveries land, outside the namespace (none).
+- `FACTORY_ALLOW_PARTIAL`: for tests only, `1` on a laptop: training on partial versions (no).
 - `FACTORY_IMAGE`: the image this process runs in, by digest (none: the working tree).
 """
 
@@ -53,24 +54,29 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     mirrors: Path | None
     drops: Path | None
     image: str | None
+    allow_partial: bool = False
+    """For tests only: whether a run may read versions that were made from a partial mirror."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
         """Read the environment once.
 
         Raises:
-            SettingsError: `FACTORY_DEPLOYMENT` is not one of the three deployments.
+            SettingsError: `FACTORY_DEPLOYMENT` is not one of the three deployments, or
+                `FACTORY_ALLOW_PARTIAL` is set where people train.
         """
         env = os.environ if environment is None else environment
         base = CHECKOUT / ".factory"
+        deployment = _deployment(env.get("FACTORY_DEPLOYMENT", "laptop"))
         return cls(
-            deployment=_deployment(env.get("FACTORY_DEPLOYMENT", "laptop")),
+            deployment=deployment,
             root=_path(env, "FACTORY_ROOT") or DEFAULT_ROOT,
             state=_path(env, "FACTORY_STATE") or base / "state",
             dagster_home=_path(env, "DAGSTER_HOME") or base / "dagster",
             mirrors=_path(env, "FACTORY_MIRRORS"),
             drops=_path(env, "FACTORY_DROPS"),
             image=env.get("FACTORY_IMAGE") or None,
+            allow_partial=_allow_partial(env.get("FACTORY_ALLOW_PARTIAL", ""), deployment),
         )
 
     @property
@@ -101,6 +107,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
             "DAGSTER_HOME": self.dagster_home,
             "FACTORY_MIRRORS": self.mirrors,
             "FACTORY_DROPS": self.drops,
+            "FACTORY_ALLOW_PARTIAL": "1" if self.allow_partial else None,
             "FACTORY_IMAGE": self.image,
         }
         return {name: str(value) for name, value in values.items() if value is not None}
@@ -132,6 +139,17 @@ def _deployment(name: str) -> Deployment:
         if deployment == name:
             return deployment
     raise SettingsError(f"FACTORY_DEPLOYMENT is {name!r}; it must be one of {', '.join(known)}.")
+
+
+def _allow_partial(value: str, deployment: Deployment) -> bool:
+    if value not in ("", "0", "1"):
+        raise SettingsError(f"FACTORY_ALLOW_PARTIAL is {value!r}; it must be 1, or not set.")
+    if value == "1" and deployment != "laptop":
+        raise SettingsError(
+            f"FACTORY_ALLOW_PARTIAL is set on {deployment}; it is for tests on a laptop only, since "
+            "a model trained on part of a dataset would look like one trained on all of it. Unset it."
+        )
+    return value == "1"
 
 
 def _path(env: Mapping[str, str], name: str) -> Path | None:

@@ -34,6 +34,7 @@ def list_datasets(json: JsonFlag = False) -> None:
             "dataset": str(dataset.key),
             "license": dataset.license,
             "rows": clean.manifest.rows if clean else None,
+            "partial": any(version.manifest.partial for version in current),
             "steps current": f"{len(current)}/{len(all_steps)}",
             "version": clean.id if clean else None,
         }

@@ -171,6 +171,7 @@ def _version_row(namespace: Namespace, version: Version) -> dict[str, object]:
         "rows": manifest.rows,
         "checks": f"{passed}/{len(records)} passed" if records else "not run",
         "limit": manifest.limit,
+        "partial": manifest.partial,
         "created": manifest.created_at[:19],
         "run": manifest.run_id,
     }

@@ -43,6 +43,8 @@ def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
             problems.append(f"{step.key} is not materialized: nothing is current there.")
             continue
         pins[step.key.path] = version.id
+        if version.manifest.partial and not factory.settings.allow_partial:
+            problems.append(_partial(version))
         problems += _problems(step, version, factory.namespace, required_samples(spec, step.split))
     if problems:
         raise GateRefused(_refusal(spec, problems))
@@ -55,6 +57,13 @@ def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
         datasets=pins,
         image=factory.settings.image,
         code=code_identity(),
+    )
+
+
+def _partial(version: Version) -> str:
+    return (
+        f"{version} is PARTIAL: it was made from a mirror that holds only some of the source. "
+        "Point FACTORY_MIRRORS at a whole copy, or at none, and materialize it again."
     )
 
 

@@ -154,6 +154,8 @@ def plain_metadata(version: "Version") -> dict[str, Any]:
         )
     if manifest.limit is not None:
         shown["limited to rows"] = manifest.limit
+    if manifest.partial:
+        shown["PARTIAL"] = "made from a mirror that holds only some of the source"
     return shown
 
 

@@ -98,8 +98,8 @@ class _Rows:
         manifest = manifest_of(directory)
         count = manifest.rows or 0
         facts = {"rows": count, "low": self.low, "high": self.high}
-        if manifest.limit is not None and count <= self.high:
-            return CheckResult(True, f"{count:,} rows; not judged: {_limited(manifest)}", facts)
+        if (part := _part(manifest)) and count <= self.high:
+            return CheckResult(True, f"{count:,} rows; not judged: {part}", facts)
         passed = self.low <= count <= self.high
         relation = "within" if passed else "outside"
         return CheckResult(
@@ -121,8 +121,8 @@ class _Rejected:
         count = int(seen["rejected"].get(self.reason, 0))
         share = count / read if read else 0.0
         facts = {"rejected": count, "read": read, "share": share, "at_most": self.at_most}
-        if manifest.limit is not None:
-            return CheckResult(True, f"{share:.1%}; not judged: {_limited(manifest)}", facts)
+        if part := _part(manifest):
+            return CheckResult(True, f"{share:.1%}; not judged: {part}", facts)
         return CheckResult(
             share <= self.at_most,
             f"{count:,} of {read:,} rows ({share:.1%}) rejected for {self.reason!r}, "
@@ -131,5 +131,8 @@ class _Rejected:
         )
 
 
-def _limited(manifest: "Manifest") -> str:
-    return f"limited to the first {manifest.limit:,} rows"
+def _part(manifest: "Manifest") -> str:
+    """Of what part of the source the version is made; empty where it is made of all of it."""
+    if manifest.limit is not None:
+        return f"limited to the first {manifest.limit:,} rows"
+    return "PARTIAL mirror" if manifest.partial else ""

@@ -28,6 +28,7 @@ STATED = (
     "code",
     "checks",
     "limit",
+    "partial",
 )
 """Fields that two writers of one version must agree on. The others differ from run to run."""
 
@@ -64,6 +65,9 @@ class Manifest(BaseModel, frozen=True, extra="forbid"):
     code: str = Field(description="sha256 of the sources that made it.")
     checks: list[str] = Field(description="Blocking checks to pass before it may be current.")
     limit: int | None = Field(description="Made from so many rows only: never current.")
+    partial: bool = Field(
+        default=False, description="Made from a partial mirror: never trained on."
+    )
     facts: dict[str, JsonValue] = Field(description="What the step saw: rejected rows, lengths.")
     image: str | None = Field(description="Image digest; none for a working tree.")
     run_id: str

@@ -57,6 +57,7 @@ class Intent:
     checks: Sequence[str]
     licenses: Sequence[str]
     limit: int | None
+    partial: bool
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Content:
     rows: int | None
     columns: dict[str, str]
     facts: dict[str, JsonValue]
+    partial: bool
 
 
 @dataclass
@@ -87,11 +89,15 @@ class Staging:
         rows: int | None = None,
         columns: Mapping[str, str] | None = None,
         facts: Mapping[str, JsonValue] | None = None,
+        partial: bool = False,
     ) -> None:
-        """Say what was written. `content_id` identifies the canonical rows, not the file bytes."""
+        """Say what was written. `content_id` identifies the canonical rows, not the file bytes.
+
+        `partial` says that a mirror held only some of the source; what is made from it inherits it.
+        """
         if self.content is not None:
             raise NamespaceError(f"{self.key_path} was described twice in one write.")
-        self.content = Content(content_id, rows, dict(columns or {}), dict(facts or {}))
+        self.content = Content(content_id, rows, dict(columns or {}), dict(facts or {}), partial)
 
     @property
     def version(self) -> Version:
@@ -174,6 +180,7 @@ def _manifest(place: Place, intent: Intent, staging: Staging) -> tuple[Manifest,
             code=intent.code,
             checks=sorted(set(intent.checks)),
             limit=intent.limit,
+            partial=intent.partial or content.partial,
             facts=content.facts,
             image=intent.provenance.image,
             run_id=intent.provenance.run_id,

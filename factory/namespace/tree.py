@@ -54,7 +54,8 @@ class Namespace:
         """Write a version of `key`: the body fills `staging.path` and calls `staging.describe`.
 
         The version is published when the body ends, and is not current yet. An error in the body
-        leaves everything as it was. An input that was limited to some rows limits the output.
+        leaves everything as it was. An input that was limited to some rows, or is partial,
+        makes the output so.
         `licenses` is read when the body ends, so it may be filled while rows are read.
 
         Raises:
@@ -77,6 +78,7 @@ class Namespace:
             checks=checks,
             licenses=licenses,
             limit=min((rows for rows in limits if rows is not None), default=None),
+            partial=any(version.manifest.partial for version in inputs),
         )
         with writing(Place(self.root, key), intent, self.times) as staging:
             yield staging
