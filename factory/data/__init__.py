@@ -15,6 +15,7 @@ from factory.data.identifiers.kinds import Kind as Kind
 from factory.data.identifiers.report import Thresholds as Thresholds
 from factory.data.images import Image as Image
 from factory.data.images import Images as Images
+from factory.data.pattern import Rows as Rows
 from factory.data.row import Row as Row
 from factory.data.sample import Rejected as Rejected
 from factory.data.sample import Sample as Sample

@@ -66,6 +66,8 @@ def cleaned(rows: Iterable[Row], dataset: Dataset) -> Iterator[Sample | Refused]
 
 
 def _outcome(row: Row, dataset: Dataset) -> Sample | Refused:
+    if row.bad is not None:
+        return _refused(row, row.bad, dataset)
     try:
         result = dataset.clean(row)
         if isinstance(result, Rejected):

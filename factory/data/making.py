@@ -119,12 +119,13 @@ def cleaned(job: Job, staging: Staging) -> None:
     prefix = f"{layout.RAW_FILES}/"
     files = job.input.manifest.files
     names = [name.removeprefix(prefix) for name in files if name.startswith(prefix)]
-    rows = reader.read(job.input.path / prefix, reader.matching(names, pattern), pattern)
+    notes = reader.Notes()
+    rows = reader.read(job.input.path / prefix, pattern.matching(names), pattern, notes)
     tally = _Tally()
     ticker = Ticker(job.say, "rows read")
     with (
         table.Writer(_new(staging, layout.SAMPLES), table.SAMPLES) as kept,
-        table.Writer(_new(staging, layout.REJECTED), table.REJECTED) as rejected,
+        table.Writer(_new(staging, layout.REJECTED), REJECTED) as rejected,
     ):
         for outcome in ticker.over(clean.cleaned(islice(rows, job.limit), dataset)):
             tally.count(outcome)
@@ -137,7 +138,7 @@ def cleaned(job: Job, staging: Staging) -> None:
         content_id=tally.kept.hexdigest(),
         rows=tally.kept.count,
         columns=table.columns(),
-        facts=tally.facts(),
+        facts=tally.facts() | {"reading": notes.facts()},
     )
 
 

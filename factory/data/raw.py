@@ -10,27 +10,27 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from factory.data.pattern import Pattern, Rows
 from factory.data.progress import Ticker
-from factory.data.reader import matching
-from factory.data.row import Pattern
 from factory.errors import SourceError
 
 ABOUT = re.compile(r"(licen[cs]e|copying|notice|readme)([-_.][^/]*)?", re.IGNORECASE)
 """File names that say what the files are and what may be done with them."""
 
 
-def wanted(root: Path, rows: str) -> list[str]:
+def wanted(root: Path, rows: str | Rows) -> list[str]:
     """Paths of the files to keep.
 
     Raises:
         SourceError: no file fits the row pattern, or a link leads out of the source.
     """
     names = list(_files(root))
-    found = matching(names, Pattern.parse(rows))
+    pattern = Pattern.parse(rows)
+    found = pattern.kept(names) if pattern.matching(names) else []
     if not found:
         raise SourceError(
-            f"No file of the source fits the row pattern {rows!r}. It has {len(names):,} files"
-            f"{_sorts(names)}."
+            f"No file of the source fits the row pattern {pattern.rows.pattern!r}. "
+            f"It has {len(names):,} files{_sorts(names)}."
         )
     about = [name for name in names if "/" not in name and ABOUT.fullmatch(name)]
     return sorted({*found, *about})

@@ -7,32 +7,29 @@ entities of its own is refused, since expanding them can fill the memory.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree
 
+from factory.data.formats.notes import Notes
 from factory.data.row import Pattern, Row
 from factory.errors import BadFile
 
 if TYPE_CHECKING:
     from factory.data.row import Element
 
-
-def matching(names: Iterator[str] | list[str], pattern: Pattern) -> list[str]:
-    """The paths that a pattern names, sorted. `**` stands for any number of folders."""
-    compiled = re.compile(_expression(pattern.files))
-    return sorted(name for name in names if compiled.fullmatch(name))
+__all__ = ["Notes", "read"]
 
 
-def read(root: Path, files: list[str], pattern: Pattern) -> Iterator[Row]:
+def read(root: Path, names: Iterable[str], pattern: Pattern, notes: Notes) -> Iterator[Row]:
     """The rows of these files below `root`.
 
     Raises:
         BadFile: a file cannot be parsed.
     """
-    for name in files:
+    for name in names:
         yield from _rows(root / name, name, pattern)
 
 
@@ -159,19 +156,3 @@ def _json(data: bytes, name: str, first_line: int) -> Any:
 
 def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is no JSON number")
-
-
-def _expression(glob: str) -> str:
-    """A path pattern as a regular expression; `*` and `?` stay within a folder."""
-    parts: list[str] = []
-    for segment in glob.split("/"):
-        if segment == "**":
-            parts.append("(?:[^/]+/)*")
-            continue
-        literal = "".join(_WILDCARDS.get(letter, re.escape(letter)) for letter in segment)
-        parts.append(f"{literal}/")
-    text = "".join(parts)
-    return text.removesuffix("/") if not glob.endswith("**") else f"{text}[^/]+"
-
-
-_WILDCARDS = {"*": "[^/]*", "?": "[^/]"}

@@ -1,74 +1,55 @@
 """Rows: what `clean` is given, one per file, element, line or record of a source.
 
-The row pattern of a source says which: see `Pattern`. Reading rows out of files is in `reader`.
+The row pattern of a source says which, see `pattern`. Reading rows out of files is in `reader`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from factory.errors import DeclarationError
+from factory.data.pattern import Pattern, Rows
+from factory.errors import BadRow
 
 if TYPE_CHECKING:
     from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage]  its public name
 
+    from factory.data.images import Image
+
     type Element = _Element
 
+__all__ = ["Pattern", "Row", "Rows"]
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A row pattern in its two parts.
-
-    | pattern              | a row is                                            |
-    |----------------------|-----------------------------------------------------|
-    | `**/*.xml`           | a whole XML file: `row.element` is its root         |
-    | `**/*.xml//QAPair`   | each `QAPair` element, at any depth                 |
-    | `*.jsonl`            | each line: `row.record`                             |
-    | `*.json`             | each item of the list, or the whole object          |
-    | anything else        | a whole file: `row.content`                         |
-    """
-
-    files: str
-    element: str | None
-
-    @classmethod
-    def parse(cls, text: str) -> "Pattern":
-        """Split `**/*.xml//QAPair`.
-
-        Raises:
-            DeclarationError: the pattern is empty, absolute or climbs out of the source.
-        """
-        files, separator, element = text.partition("//")
-        parts = files.split("/")
-        if not files or files.startswith("/") or ".." in parts or (separator and not element):
-            raise DeclarationError(
-                f"Row pattern {text!r} names no files inside the source. "
-                "Write for instance '**/*.xml', '**/*.xml//QAPair' or '*.jsonl'."
-            )
-        if separator and not files.endswith("xml"):
-            raise DeclarationError(
-                f"Row pattern {text!r} asks for elements of files that are not XML. "
-                "Leave out the part from '//' on."
-            )
-        return cls(files, element if separator else None)
+type Beside = Callable[[str], bytes]
+"""Reads another file of the source, by its path from the folder of the row's file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a source. Which of its three contents is set depends on the row pattern.
+    """One row of a source. Which of its contents is set depends on the row pattern.
 
     An XML element is whole while `clean` looks at its row; afterwards it is emptied.
     """
 
     file: str
-    """Path inside the source, with forward slashes."""
+    """Path inside the source, with forward slashes; in an archive `data.zip!folder/a.csv`."""
 
     position: int | None
-    """Counted from 1 in its file: element, line or item; none for a whole file."""
+    """Counted from 1 in its file: element, line, item or row; none for a whole file."""
 
     xml: "Element | None" = None
     json: Mapping[str, Any] | None = None
     data: bytes | None = None
+    plain: str | None = None
+    picture: "Image | None" = None
+    """Of a frame or tile, which is no file by itself."""
+
+    bad: str | None = None
+    """Why it cannot become a sample, whatever `clean` does: nothing else is set then."""
+
+    max_pixels: int | None = None
+    """The largest image that the dataset allows, where it allows any."""
+
+    opener: Beside | None = field(default=None, compare=False, repr=False)
 
     @property
     def id(self) -> str:
@@ -79,22 +60,62 @@ class Row:
     def element(self) -> "Element":
         """The XML element: the file's root, or the element that the pattern names."""
         if self.xml is None:
-            raise TypeError(f"row {self.id} is not XML, so it has no element")
+            raise self._other("not XML, so it has no element")
         return self.xml
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """The JSON object of a line or item."""
+        """The JSON object of a line or item, or a table's row by the names of its columns."""
         if self.json is None:
-            raise TypeError(f"row {self.id} is not JSON, so it has no record")
+            raise self._other("not JSON and no table's, so it has no record")
         return self.json
 
     @property
     def content(self) -> bytes:
-        """The bytes of a whole file that is neither XML nor JSON."""
+        """The bytes of a whole file that is neither XML nor JSON nor a table."""
         if self.data is None:
-            raise TypeError(f"row {self.id} is not a plain file, so it has no content")
+            raise self._other("not a plain file, so it has no content")
         return self.data
+
+    @property
+    def string(self) -> str:
+        """The text of a whole text file."""
+        if self.plain is None:
+            raise self._other("not a text file, so it has no string; declare format='text'")
+        return self.plain
+
+    @property
+    def image(self) -> "Image":
+        """The frame, the tile, or the file as an image, wholly decoded.
+
+        Raises:
+            BadRow: it is none that the dataset allows.
+        """
+        return self.picture or self.decoded(self.content)
+
+    def decoded(self, data: bytes) -> "Image":
+        """An image out of bytes, from `beside` or from a field.
+
+        Raises:
+            BadRow: it is none that the dataset allows.
+        """
+        from factory.data.images import decode
+
+        if self.max_pixels is None:
+            raise BadRow("image in a dataset that declares none")
+        return decode(data, self.max_pixels)
+
+    def beside(self, path: str) -> bytes:
+        """Another file of the source, by its path from the folder of this row's file.
+
+        The row of an archive reads from the same archive.
+
+        Raises:
+            BadRow: it is not there, or the path leads out of the source.
+        """
+        if self.opener is None:
+            raise self._other("read without its source, so nothing is beside it")
+        return self.opener(path)
 
     def text(self, name: str) -> str:
         """Text of the first element below this one with that tag, or of the record's field.
@@ -116,3 +137,8 @@ class Row:
         if found is None:
             raise KeyError(name)
         return "".join(str(part) for part in found.itertext())
+
+    def _other(self, what: str) -> Exception:
+        if self.bad is not None:
+            return BadRow(self.bad)
+        return TypeError(f"row {self.id} is {what}")

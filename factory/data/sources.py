@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from factory.data.identifiers.report import Thresholds
-from factory.data.row import Pattern
+from factory.data.pattern import Pattern, Rows
 from factory.errors import DeclarationError
 from factory.keys import Classification, Key, PublicKey
 
@@ -33,7 +33,7 @@ class PythonPackage:
     name: str
     version: str
     sha256: str
-    rows: str
+    rows: str | Rows
     classification: ClassVar[Classification] = "public"
     inputs: ClassVar[tuple[Key, ...]] = ()
 
@@ -59,7 +59,7 @@ class Git:
 
     url: str
     revision: str
-    rows: str
+    rows: str | Rows
     classification: ClassVar[Classification] = "public"
     inputs: ClassVar[tuple[Key, ...]] = ()
 
@@ -89,7 +89,7 @@ class Http:
 
     url: str
     sha256: str
-    rows: str
+    rows: str | Rows
     classification: ClassVar[Classification] = "public"
     inputs: ClassVar[tuple[Key, ...]] = ()
 
@@ -118,7 +118,7 @@ class LocalFiles:
     """
 
     folder: str
-    rows: str
+    rows: str | Rows
     classification: Classification
     inputs: ClassVar[tuple[Key, ...]] = ()
 
@@ -149,7 +149,7 @@ class PartnerDrop:
     """
 
     folder: str
-    rows: str
+    rows: str | Rows
     thresholds: Thresholds = field(default_factory=Thresholds)
     """How many identifiers of each kind may be there: none that point to a person directly."""
 
@@ -168,7 +168,11 @@ class PartnerDrop:
     def parameters(self) -> dict[str, Any]:
         """Everything that decides what is taken in, but for the delivery itself."""
         thresholds = self.thresholds.model_dump(mode="json")
-        return {"folder": self.folder, "rows": self.rows, "thresholds": thresholds}
+        return {
+            "folder": self.folder,
+            "rows": Pattern.parse(self.rows).rows.parameters(),
+            "thresholds": thresholds,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,8 +210,8 @@ class Derived:
 type Source = PythonPackage | Git | Http | LocalFiles | PartnerDrop | Derived
 
 
-def _files(rows: str) -> str:
-    return Pattern.parse(rows).files
+def _files(rows: str | Rows) -> str:
+    return " ".join(Pattern.parse(rows).fetched())
 
 
 def _refuse_outside(drop_folder: str) -> None:

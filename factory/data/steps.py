@@ -17,6 +17,7 @@ from factory.data.checks import Check
 from factory.data.code_version import code_version
 from factory.data.dataset import Dataset
 from factory.data.free_checks import free_checks
+from factory.data.pattern import Pattern
 from factory.data.progress import Say, silent
 from factory.data.sample import canonical
 from factory.data.sources import Derived, Git, Http, LocalFiles, PartnerDrop, PythonPackage
@@ -147,7 +148,7 @@ def _parameters(dataset: Dataset, kind: str, split: str) -> dict[str, Any]:
             return dict(dataset.source.parameters())
         case "clean":
             return {
-                "rows": dataset.source.rows,
+                "rows": Pattern.parse(dataset.source.rows).rows.parameters(),
                 "license": dataset.license,
                 "max_errors": dataset.max_errors,
             }

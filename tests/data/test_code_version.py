@@ -96,8 +96,9 @@ def append(path: Path, text: str = "\n# another line\n") -> None:
         ("factory/errors.py", set()),
         ("factory/data/fetch/git.py", set()),
         ("factory/data/fetch/local.py", {"private/one raw", "private/two raw"}),
+        ("factory/data/reader.py", {"private/one clean", "private/two clean"}),
         (
-            "factory/data/reader.py",
+            "factory/data/pattern.py",
             {"private/one raw", "private/two raw", "private/one clean", "private/two clean"},
         ),
         ("factory/data/split.py", {"private/one split", "private/two split"}),

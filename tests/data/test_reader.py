@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.data.reader import matching, read
-from factory.data.row import Pattern, Row
+from factory.data.pattern import Pattern
+from factory.data.reader import Notes, read
+from factory.data.row import Row
 from factory.errors import BadFile
 
 
 def rows(root: Path, pattern: str) -> list[Row]:
     parsed = Pattern.parse(pattern)
     names = [file.relative_to(root).as_posix() for file in root.rglob("*") if file.is_file()]
-    return list(read(root, matching(names, parsed), parsed))
+    return list(read(root, parsed.matching(names), parsed, Notes()))
 
 
 def put(root: Path, name: str, content: str | bytes) -> None:
@@ -38,7 +39,7 @@ def put(root: Path, name: str, content: str | bytes) -> None:
 )
 def test_patterns_name_files(pattern: str, expected: list[str]) -> None:
     names = ["d/e/c.xml", "a.xml", "x.txt", "d/b.xml"]
-    assert matching(names, Pattern.parse(pattern)) == expected
+    assert Pattern.parse(pattern).matching(names) == expected
 
 
 def test_a_row_is_a_whole_xml_file(tmp_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_a_row_is_an_element(tmp_path: Path) -> None:
     parsed = Pattern.parse("*.xml//q")
     seen = [
         (row.id, row.text("t") if len(row.element) else None, row.element.getparent().findtext("h"))
-        for row in read(tmp_path, ["a.xml"], parsed)
+        for row in read(tmp_path, ["a.xml"], parsed, Notes())
     ]
     assert seen == [("a.xml#1", "1", "head"), ("a.xml#2", None, None), ("a.xml#3", "3x", None)]
 
@@ -67,16 +68,16 @@ def test_nested_elements_are_rows_of_their_own(tmp_path: Path) -> None:
     put(tmp_path, "a.xml", "<r><q><t>outer</t><q><t>inner</t></q></q></r>")
     seen = {
         row.id: row.element.findtext("t")
-        for row in read(tmp_path, ["a.xml"], Pattern.parse("*.xml//q"))
+        for row in read(tmp_path, ["a.xml"], Pattern.parse("*.xml//q"), Notes())
     }
     assert seen == {"a.xml#1": "outer", "a.xml#2": "inner"}
 
 
 def test_namespaces_do_not_hide_elements(tmp_path: Path) -> None:
     put(tmp_path, "a.xml", '<r xmlns="urn:x"><q><t>text</t></q></r>')
-    assert [row.text("t") for row in read(tmp_path, ["a.xml"], Pattern.parse("*.xml//q"))] == [
-        "text"
-    ]
+    assert [
+        row.text("t") for row in read(tmp_path, ["a.xml"], Pattern.parse("*.xml//q"), Notes())
+    ] == ["text"]
 
 
 def test_a_row_is_a_line(tmp_path: Path) -> None:
@@ -164,4 +165,4 @@ def test_a_pattern_without_stars_names_only_itself(names: list[str]) -> None:
             continue
         if ".." in name.split("/"):
             continue
-        assert set(matching(names, Pattern.parse(name))) == {name}
+        assert set(Pattern.parse(name).matching(names)) == {name}

@@ -17,7 +17,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from factory.data import raw, reader
+from factory.data import raw
 from factory.data.fetch import local
 from factory.data.fetch.errand import Errand
 from factory.data.identifiers.files import scan_files
@@ -26,8 +26,8 @@ from factory.data.identifiers.report import ScanReport, place, shown
 from factory.data.identifiers.statement import NAME, Statement, read_statement
 from factory.data.identifiers.text import scan_text
 from factory.data.identifiers.verify import verify_files
+from factory.data.pattern import Pattern
 from factory.data.progress import Ticker
-from factory.data.row import Pattern
 from factory.data.sources import PartnerDrop
 from factory.errors import DeliveryRefused, SourceError
 
@@ -204,7 +204,7 @@ def _take_out(
     rows: dict[str, set[int | None]] = {}
     for label, row in report.rejected:
         rows.setdefault(called[label], set()).add(row)
-    matched = set(reader.matching(names, pattern))
+    matched = set(pattern.matching(names))
     left_out = [name for name, found in rows.items() if None in found or name not in matched]
     inside = {name: found for name, found in rows.items() if name not in left_out}
     fixed = sum(not name.lower().endswith(LINES) for name in inside)

@@ -11,7 +11,7 @@ from typing import Any
 from lxml import etree
 
 from factory.data.identifiers.flatten import RowText
-from factory.data.row import Pattern
+from factory.data.pattern import Pattern
 
 UNREADABLE = RowText("", 1)
 

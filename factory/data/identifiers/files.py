@@ -20,7 +20,7 @@ from factory.data.identifiers.quiet import quiet
 from factory.data.identifiers.report import Position, ScanReport, Thresholds, shown
 from factory.data.identifiers.statement import Statement
 from factory.data.identifiers.text import scan_text
-from factory.data.row import Pattern
+from factory.data.pattern import Pattern, Rows
 from factory.errors import BadFile
 
 MAXIMUM_BYTES = 2**31
@@ -31,7 +31,7 @@ IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif", ".s
 
 def scan_files(
     folder: Path,
-    rows: str | None = None,
+    rows: str | Rows | None = None,
     *,
     statement: Statement,
     thresholds: Thresholds | None = None,
@@ -53,10 +53,8 @@ def scan_files(
     report = ScanReport(
         surrogates=statement.pseudonymization.surrogates, thresholds=thresholds or Thresholds()
     )
-    from factory.data import reader  # not above: it parses XML, and declarations import thresholds
-
     pattern = Pattern.parse(rows) if rows is not None else None
-    matched = set(reader.matching(list(statement.files), pattern)) if pattern else set[str]()
+    matched = set(pattern.matching(statement.files)) if pattern else set[str]()
     for number, name in enumerate(sorted(statement.files), start=1):
         label = shown(name, number)
         if label != name:
@@ -97,7 +95,7 @@ class _File:
             return
         damaged = False
         try:
-            for row in reader.read(self._folder, [self._name], pattern):
+            for row in reader.read(self._folder, [self._name], pattern, reader.Notes()):
                 if row.data is not None:
                     self._bytes(row.data, self._name)
                 else:

@@ -1,0 +1,260 @@
+"""Row patterns: which files of a source are read, what a row of them is, and how they are written.
+
+`Rows` is what a declaration says, a pattern is its short form, `Pattern` is both taken apart. What
+reads the rows is `reader`; what they become is in `row`.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from factory.errors import DeclarationError
+
+type Format = Literal[
+    "xml", "jsonl", "json", "csv", "tsv", "parquet", "text", "content", "frame", "tile"
+]
+
+SUFFIXES: dict[str, Format] = {
+    "xml": "xml",
+    "nxml": "xml",
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "json": "json",
+    "csv": "csv",
+    "tsv": "tsv",
+    "tab": "tsv",
+    "parquet": "parquet",
+    "txt": "text",
+    "text": "text",
+    "md": "text",
+}
+"""What a file is by the end of its name; any other one is a row as a whole."""
+
+COMPRESSED = ("gz", "bz2", "xz", "zst")
+"""Endings that are taken off a name first: `a.jsonl.gz` is JSON lines."""
+
+ARCHIVES = ("zip", "tar", "tgz", "tbz2", "txz")
+
+_PARTS_OF_IMAGES: dict[str, Format] = {"frame": "frame", "tile": "tile"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Which rows a source has, and what their files do not say by themselves."""
+
+    pattern: str
+    """`*.csv`, `**/*.xml//Article`, `data.zip!**/*.jsonl`: see `Pattern`."""
+
+    format: Format | None = None
+    """What the files are, where their names say something else."""
+
+    encoding: str | None = None
+    """Of text files. None: by their mark, else UTF-8, else detected."""
+
+    min_confidence: float = 0.9
+    """How sure the detection of an encoding must be, up to 1. Above 1 nothing is detected."""
+
+    delimiter: str | None = None
+    """Between the cells of a table: a comma, in a TSV file a tab."""
+
+    quote: str | None = '"'
+    """Around cells of a table; None where quotes are letters as any other."""
+
+    header: bool = True
+    """Whether a table begins with a line of names."""
+
+    columns: tuple[str, ...] | None = None
+    """The names of a table's columns, in the place of those in its first line."""
+
+    ragged: Literal["refuse", "reject"] = "refuse"
+    """What a table's row with more or fewer cells than columns does: end the step, or be rejected
+    alone."""
+
+    keyed: str | None = None
+    """Name of the field for the keys, where a JSON file is an object with a row under each."""
+
+    beside: tuple[str, ...] = ()
+    """Patterns of further files that raw keeps, for `row.beside`."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def parameters(self) -> str | dict[str, Any]:
+        """What a manifest holds of it: the pattern, and whatever was declared besides."""
+        declared = {
+            one.name: getattr(self, one.name)
+            for one in fields(self)
+            if getattr(self, one.name) != one.default
+        }
+        return self.pattern if declared.keys() == {"pattern"} else declared
+
+
+def _check(rows: Rows) -> None:
+    wrong = {
+        "encoding": rows.encoding is not None and not _is_encoding(rows.encoding),
+        "delimiter": rows.delimiter is not None and len(rows.delimiter) != 1,
+        "quote": rows.quote is not None and len(rows.quote) != 1,
+        "columns": rows.columns is not None and len(set(rows.columns)) < len(rows.columns),
+        "min_confidence": rows.min_confidence <= 0,
+    }
+    for name, is_wrong in wrong.items():
+        if is_wrong:
+            raise DeclarationError(
+                f"Rows({rows.pattern!r}): {name} is {getattr(rows, name)!r}. Write an encoding "
+                "that Python knows, one character as delimiter and quote, different column names, "
+                "a confidence above 0."
+            )
+    if not rows.header and rows.columns is None:
+        raise DeclarationError(
+            f"Rows({rows.pattern!r}): header=False leaves the columns without names. "
+            "Write columns=(...) as well."
+        )
+
+
+def _is_encoding(name: str) -> bool:
+    try:
+        return isinstance(b"".decode(name), str)  # pyright: ignore[reportUnnecessaryIsInstance]  `hex` gives bytes
+    except LookupError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A row pattern in its parts: files, `!` members of an archive, `//` elements of a file.
+
+    | pattern                     | a row is                                             |
+    |-----------------------------|------------------------------------------------------|
+    | `**/*.xml`                  | a whole XML file: `row.element` is its root          |
+    | `**/*.xml//QAPair`          | each `QAPair` element, at any depth                  |
+    | `*.jsonl`, `*.ndjson`       | each line: `row.record`                              |
+    | `*.json`                    | each item of the list, or the whole object           |
+    | `*.csv`, `*.tsv`            | each row below the header: `row.record`              |
+    | `*.parquet`                 | each row: `row.record`                               |
+    | `*.txt`, `*.md`             | a whole file as text: `row.string`                   |
+    | `**/*.dcm//frame`           | each frame of a DICOM file: `row.image`              |
+    | `**/*.svs//tile`            | each tile of a slide: `row.image`                    |
+    | anything else               | a whole file: `row.content`, `row.image`             |
+    | `*.jsonl.gz`, bz2, xz, zst  | as without the last ending                           |
+    | `data.zip!**/*.csv`, tar    | the same of each such file in the archive            |
+    """
+
+    files: str
+    members: str | None
+    element: str | None
+    rows: Rows
+
+    @classmethod
+    def parse(cls, rows: str | Rows) -> "Pattern":
+        """Take `data.zip!**/*.xml//QAPair` apart.
+
+        Raises:
+            DeclarationError: the pattern is empty, absolute or climbs out of the source, or asks
+                for what the files do not have.
+        """
+        declared = rows if isinstance(rows, Rows) else Rows(rows)
+        text = declared.pattern
+        path, separator, element = text.partition("//")
+        files, mark, members = path.partition("!")
+        for part in (files, *declared.beside, *([members] if mark else [])):
+            if not part or part.startswith("/") or ".." in part.split("/"):
+                raise _unusable(text)
+        if separator and not element:
+            raise _unusable(text)
+        pattern = cls(files, members if mark else None, element if separator else None, declared)
+        _check_parts(pattern)
+        return pattern
+
+    def format(self, name: str) -> Format:
+        """What a file with this name is, compression aside."""
+        if self.rows.format is not None:
+            return self.rows.format
+        if self.element in _PARTS_OF_IMAGES and not _is_xml(name):
+            return _PARTS_OF_IMAGES[self.element]
+        return format_of(name)
+
+    def matching(self, names: Iterable[str]) -> list[str]:
+        """The paths that the pattern names, sorted. `**` stands for any number of folders."""
+        return chosen(names, self.files)
+
+    def kept(self, names: Iterable[str]) -> list[str]:
+        """The paths that the pattern names, and those that its rows may ask for."""
+        known = list(names)
+        return sorted({name for one in self.fetched() for name in chosen(known, one)})
+
+    def fetched(self) -> tuple[str, ...]:
+        """The patterns of all files that are kept."""
+        return (self.files, *self.rows.beside)
+
+
+def chosen(names: Iterable[str], glob: str) -> list[str]:
+    """The paths that fit a pattern of files, sorted."""
+    compiled = re.compile(_expression(glob))
+    return sorted(name for name in names if compiled.fullmatch(name))
+
+
+def stem(name: str) -> tuple[str, str | None]:
+    """A name without the ending of its compression, and that ending."""
+    before, dot, suffix = name.rpartition(".")
+    return (before, suffix.lower()) if dot and suffix.lower() in COMPRESSED else (name, None)
+
+
+def format_of(name: str) -> Format:
+    """What a file is by its name."""
+    return SUFFIXES.get(_suffix(name), "content")
+
+
+def is_archive(name: str) -> bool:
+    """Whether a file is one of files by its name."""
+    return _suffix(name) in ARCHIVES
+
+
+def _suffix(name: str) -> str:
+    return stem(name)[0].rpartition(".")[2].lower()
+
+
+def _is_xml(name: str) -> bool:
+    return format_of(name) == "xml"
+
+
+def _unusable(text: str) -> DeclarationError:
+    return DeclarationError(
+        f"Row pattern {text!r} names no files inside the source. Write for instance "
+        "'**/*.xml', '**/*.xml//QAPair', '*.jsonl' or 'data.zip!**/*.csv'."
+    )
+
+
+def _check_parts(pattern: Pattern) -> None:
+    text, inner = pattern.rows.pattern, pattern.members or pattern.files
+    kind = pattern.format(inner)
+    if pattern.element is not None and kind not in ("xml", "frame", "tile"):
+        raise DeclarationError(
+            f"Row pattern {text!r} asks for elements of files that are not XML. "
+            "Leave out the part from '//' on."
+        )
+    if pattern.members is not None and kind in ("frame", "tile"):
+        raise DeclarationError(
+            f"Row pattern {text!r} asks for parts of images inside an archive, which are read from "
+            "files only. Ask for an unpacked source."
+        )
+    if pattern.members is not None and not is_archive(pattern.files):
+        raise DeclarationError(
+            f"Row pattern {text!r} asks for members of files that are no archives. "
+            f"Archives end in {', '.join(ARCHIVES)}, or tar with {', '.join(COMPRESSED)}."
+        )
+
+
+def _expression(glob: str) -> str:
+    """A path pattern as a regular expression; `*` and `?` stay within a folder."""
+    parts: list[str] = []
+    for segment in glob.split("/"):
+        if segment == "**":
+            parts.append("(?:[^/]+/)*")
+            continue
+        literal = "".join(_WILDCARDS.get(letter, re.escape(letter)) for letter in segment)
+        parts.append(f"{literal}/")
+    text = "".join(parts)
+    return text.removesuffix("/") if not glob.endswith("**") else f"{text}[^/]+"
+
+
+_WILDCARDS = {"*": "[^/]*", "?": "[^/]"}
