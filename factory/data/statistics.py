@@ -7,8 +7,8 @@ is in `tokens`, how languages are told in `language`; what the card looks like i
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from factory.data import language, tokens
@@ -19,7 +19,35 @@ from factory.data.sample import Sample
 FORMAT = 1
 """Form of the facts. Another one is not shown, rather than misread."""
 
-MEASURES = ("count", "characters", "tokens")
+
+@dataclass(slots=True)
+class Measure:
+    """How much text there is of one kind, or in one role."""
+
+    count: int = 0
+    """Samples of the kind, messages in the role."""
+
+    characters: int = 0
+    tokens: int = 0
+    calls: int = 0
+    """Calls of tools."""
+
+    trained: int = 0
+    """Messages that carry loss."""
+
+    trained_tokens: int = 0
+
+    def add(self, other: "Measure") -> None:
+        """Count in what another one has counted."""
+        self.count += other.count
+        self.characters += other.characters
+        self.tokens += other.tokens
+        self.calls += other.calls
+        self.trained += other.trained
+        self.trained_tokens += other.trained_tokens
+
+
+type Measures = dict[str, Measure]
 
 
 @dataclass
@@ -29,11 +57,9 @@ class Statistics:
     rows: int = 0
     """Decides how many samples are asked for their language; the same for all that are merged."""
 
-    kinds: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
-    """Samples, characters, tokens by kind."""
-
-    roles: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
-    """Messages, characters, tokens, calls by role, and how much of it carries loss."""
+    kinds: Measures = field(default_factory=dict[str, Measure])
+    roles: Measures = field(default_factory=dict[str, Measure])
+    """Of the messages of conversations."""
 
     lengths: Bins = field(default_factory=Bins)
     """Tokens of a sample."""
@@ -56,8 +82,8 @@ class Statistics:
         if isinstance(content, Conversation):
             measure = self._conversation(content)
         else:
-            measure = _measure(*content.texts)
-        self.lengths.add(measure["tokens"])
+            measure = _measure(content.texts)
+        self.lengths.add(measure.tokens)
         _add(self.kinds, sample.kind, measure)
         if language.sampled(sample.id, self.rows):
             self.languages[language.language(language.beginning(_prose(sample)))] += 1
@@ -88,8 +114,8 @@ class Statistics:
             "format": FORMAT,
             "tokenizer": tokens.TOKENIZER,
             "rows": self.rows,
-            "kinds": _sorted(self.kinds),
-            "roles": _sorted(self.roles),
+            "kinds": _facts(self.kinds),
+            "roles": _facts(self.roles),
             "lengths": self.lengths.facts(),
             "turns": self.turns.facts(),
             "images": self.images.facts(),
@@ -109,8 +135,8 @@ class Statistics:
             raise ValueError(f"statistics of the form {form}, not {(FORMAT, tokens.TOKENIZER)}")
         return cls(
             rows=facts["rows"],
-            kinds={name: Counter(measure) for name, measure in facts["kinds"].items()},
-            roles={name: Counter(measure) for name, measure in facts["roles"].items()},
+            kinds={name: Measure(**measure) for name, measure in facts["kinds"].items()},
+            roles={name: Measure(**measure) for name, measure in facts["roles"].items()},
             lengths=Bins.from_facts(facts["lengths"]),
             turns=Bins.from_facts(facts["turns"]),
             images=Bins.from_facts(facts["images"]),
@@ -118,29 +144,32 @@ class Statistics:
             licenses=Counter(facts["licenses"]),
         )
 
-    def _conversation(self, content: Conversation) -> Counter[str]:
-        whole = _measure(content.tools or "")
+    def _conversation(self, content: Conversation) -> Measure:
+        whole = _measure([content.tools or ""])
         self.turns.add(len(content.messages))
         for message in content.messages:
             measure = _message(message)
             _add(self.roles, message.role, measure)
-            whole["characters"] += measure["characters"]
-            whole["tokens"] += measure["tokens"]
+            whole.add(measure)
+        whole.count = 1
         return whole
 
 
-def _message(message: Message) -> Counter[str]:
-    calls = (text for call in message.tool_calls for text in (call.name, call.arguments))
-    measure = _measure(message.text, *calls)
-    if message.tool_calls:
-        measure["calls"] = len(message.tool_calls)
+def _message(message: Message) -> Measure:
+    calls = [text for call in message.tool_calls for text in (call.name, call.arguments)]
+    measure = _measure([message.text, *calls])
+    measure.calls = len(message.tool_calls)
     if message.trained:
-        measure.update({f"trained {name}": measure[name] for name in MEASURES if measure[name]})
+        measure.trained, measure.trained_tokens = 1, measure.tokens
     return measure
 
 
-def _measure(*texts: str) -> Counter[str]:
-    return Counter(count=1, characters=sum(map(len, texts)), tokens=sum(map(tokens.count, texts)))
+def _measure(texts: Iterable[str]) -> Measure:
+    characters = length = 0
+    for text in texts:
+        characters += len(text)
+        length += tokens.count(text)
+    return Measure(1, characters, length)
 
 
 def _prose(sample: Sample) -> list[str]:
@@ -151,9 +180,13 @@ def _prose(sample: Sample) -> list[str]:
     return list(content.texts)
 
 
-def _add(into: dict[str, Counter[str]], name: str, measure: Counter[str]) -> None:
-    into.setdefault(name, Counter()).update(measure)
+def _add(into: Measures, name: str, measure: Measure) -> None:
+    into.setdefault(name, Measure()).add(measure)
 
 
-def _sorted(measures: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
-    return {name: dict(sorted(one.items())) for name, one in sorted(measures.items())}
+def _facts(measures: Measures) -> dict[str, dict[str, int]]:
+    """What is zero is left out."""
+    return {
+        name: {what: number for what, number in asdict(one).items() if number}
+        for name, one in sorted(measures.items())
+    }
