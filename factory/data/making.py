@@ -21,6 +21,7 @@ from factory.data.fetch.mirrors import mirror_of
 from factory.data.progress import Say, Ticker
 from factory.data.row import Pattern
 from factory.data.sample import Sample, canonical
+from factory.data.schema import REJECTED
 from factory.data.sources import Derived, LocalFiles
 from factory.data.steps import SAMPLES_PER_SHARD, Step
 from factory.errors import SourceError
