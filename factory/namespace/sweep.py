@@ -7,26 +7,42 @@ once; what cannot be judged (another machine, a cut-off owner file) when it is o
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 from factory.errors import KeyFormatError, NamespaceError
-from factory.keys import Key, parse
+from factory.keys import Classification, Key, parse
 from factory.namespace.durable import remove_empty
-from factory.namespace.layout import VERSIONS, Place, is_version_id
+from factory.namespace.layout import VERSIONS, WORK, Place, is_version_id
 from factory.namespace.lock import Held, Lock, LockTimes
 from factory.namespace.owner import read_owner
+from factory.namespace.pins import LOCK, directory, holds
 from factory.namespace.runs import CLASSIFICATIONS, RUNS, list_runs
 from factory.namespace.staging import OWNER
 
 _RUN_DIRECTORIES = frozenset(f"{classification}/{RUNS}" for classification in CLASSIFICATIONS)
 
 
-def places(root: Path) -> Iterator[Place]:
-    """Every key that has a directory of versions, also an empty one."""
+TRASH = "trash"
+"""Kind of the scratch names under which `retention` removes versions."""
+
+
+WORK_AGE = timedelta(days=7)
+"""How long the work of a step that was cut off waits for the step to be run again."""
+
+
+def places(root: Path, *, everything: bool = False) -> Iterator[Place]:
+    """Every key that has a directory of versions, also an empty one.
+
+    What this account may not list is left out, or, with `everything`, an error.
+
+    Raises:
+        NamespaceError: `everything` was asked for, and a directory may not be listed.
+    """
     for classification in CLASSIFICATIONS:
-        yield from _below(root, root / classification)
+        yield from _below(root, root / classification, everything)
 
 
 def published_keys(root: Path) -> Iterator[Key]:
@@ -45,6 +61,28 @@ def sweep(root: Path, minimum_age: timedelta, times: LockTimes) -> list[Path]:
             if _age(path, run.path) >= minimum_age.total_seconds():
                 path.unlink(missing_ok=True)
                 removed.append(path)
+    for classification in CLASSIFICATIONS:
+        removed += _sweep_pins(root, classification, minimum_age)
+    return removed
+
+
+def _sweep_pins(root: Path, tree: Classification, minimum_age: timedelta) -> list[Path]:
+    """Pins that hold no longer, and what processes left that died while they took the lock."""
+    now = time.time()
+    oldest = now - minimum_age.total_seconds()
+    pins = directory(root, tree)
+    removed = [path for path in pins.glob("*.json") if not holds(path, now)]
+    removed += [path for path in pins.glob(".creating-*") if path.lstat().st_mtime < oldest]
+    locks = list((root / tree).glob(f"{LOCK}*"))
+    for file in (file for lock in locks for file in _entries(lock)):
+        owner = read_owner(file)
+        visible = owner is not None and owner.is_visible()
+        if owner.is_gone() if owner and visible else file.lstat().st_mtime < oldest:
+            removed.append(file)
+    unused = [lock for lock in locks if not _entries(lock) and lock.lstat().st_mtime < oldest]
+    for path in removed:
+        path.unlink(missing_ok=True)
+    remove_empty([pins, *unused, *(path.parent for path in removed)])
     return removed
 
 
@@ -83,6 +121,10 @@ def _entries(directory: Path) -> list[Path]:
 
 
 def _is_abandoned(path: Path, clock: Held, minimum_age: timedelta) -> bool:
+    if path.name.startswith(f".{TRASH}-"):
+        return True
+    if path.name.startswith(f".{WORK}-"):
+        return _age(path, clock.file) >= max(minimum_age, WORK_AGE).total_seconds()
     owner = read_owner(path / OWNER)
     if owner is None:  # a lock that was never taken holds its owner under its token
         owner = read_owner(path / path.name.rpartition("-")[2])
@@ -107,12 +149,22 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _below(root: Path, directory: Path) -> Iterator[Place]:
+def _scan(directory: Path, everything: bool) -> list[os.DirEntry[str]]:
     try:
-        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
-    except (FileNotFoundError, PermissionError, NotADirectoryError):
-        return
-    for entry in entries:
+        return sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except PermissionError:
+        if not everything:
+            return []
+    raise NamespaceError(
+        f"{directory} may not be listed by this account, so nobody can say which versions those in "
+        "it were made from. Use an account that may read both trees."
+    )
+
+
+def _below(root: Path, directory: Path, everything: bool) -> Iterator[Place]:
+    for entry in _scan(directory, everything):
         path = Path(entry.path)
         relative = path.relative_to(root).as_posix()
         if not entry.is_dir(follow_symlinks=False) or relative in _RUN_DIRECTORIES:
@@ -121,4 +173,4 @@ def _below(root: Path, directory: Path) -> Iterator[Place]:
             with contextlib.suppress(KeyFormatError):  # somebody else's directory
                 yield Place(root, parse(relative.removesuffix(VERSIONS)))
         else:
-            yield from _below(root, path)
+            yield from _below(root, path, everything)

@@ -5,6 +5,7 @@ run directories. How a write works is in `staging`, what may be current in `prom
 """
 
 import contextlib
+import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,11 +17,13 @@ from factory.errors import DamagedVersion, NamespaceError
 from factory.keys import Classification, Key
 from factory.namespace.checks import CheckRecord, not_passed, read_checks, write_checks
 from factory.namespace.classification import classify
+from factory.namespace.durable import make_directories
 from factory.namespace.failures import explained
 from factory.namespace.integrity import Damage
 from factory.namespace.layout import Place, is_version_id, require_root
 from factory.namespace.lock import Lock, LockTimes
 from factory.namespace.manifest import Provenance
+from factory.namespace.pins import directory, needing, refuse_gone, write_pin
 from factory.namespace.promotion import make_current, read_current, refuse_damaged
 from factory.namespace.runs import RunDirectory, find_run, list_runs, open_run
 from factory.namespace.staging import Intent, Staging, writing
@@ -149,7 +152,7 @@ class Namespace:
         Raises:
             ChecksNotPassed: it is limited, or a blocking check has not passed for it.
         """
-        with self._recording(version) as place:
+        with self._recording(version) as place, self._needing(version):
             make_current(place, self.version(version.key, version.id))
 
     def rollback(self, key: Key, version_id: str) -> Version:
@@ -169,6 +172,33 @@ class Namespace:
         require_root(self.root)
         with explained(self.root, "sweeping"):
             return sweep(self.root, minimum_age, self.times)
+
+    def renew(self, version: Version) -> bool:
+        """Take a version that was found into use again, as if it were new. False if it is gone."""
+        with explained(self.root, f"reading {version}"), self._needing(version):
+            if not version.path.is_dir():
+                return False
+            os.utime(version.path)
+            return True
+
+    def pin(self, run: RunDirectory, versions: Sequence[Version], hold: timedelta) -> None:
+        """Keep what a launch reads until its run record says so, for that long at most.
+
+        Raises:
+            NamespaceError: a version is gone.
+        """
+        require_root(self.root)
+        lock = needing(self.root, run.classification, f"Pinning for {run}", self.times)
+        with explained(self.root, f"pinning for {run}"):
+            make_directories(self.root / run.classification, self.root)
+            with lock.hold():
+                write_pin(run, versions, hold)
+
+    def unpin(self, run: RunDirectory) -> None:
+        """Let go of what a launch was going to read."""
+        folder = directory(self.root, run.classification)
+        with explained(self.root, f"unpinning {run}"):
+            (folder / f"{run.run_id}.json").unlink(missing_ok=True)
 
     def open_run(self, classification: Classification, run_id: str) -> RunDirectory:
         """The directory of that run, made if it is not there yet."""
@@ -214,7 +244,12 @@ class Namespace:
             explained(self.root, doing),
             Lock(place.recording, doing.capitalize(), self.times).hold(),
         ):
+            refuse_gone([version])
             yield place
+
+    def _needing(self, version: Version) -> contextlib.AbstractContextManager[object]:
+        subject = f"Using {version}"
+        return needing(self.root, version.key.classification, subject, self.times).hold()
 
 
 def _created(version: Version) -> tuple[str, str]:
