@@ -146,8 +146,8 @@ def _allow_partial(value: str, deployment: Deployment) -> bool:
         raise SettingsError(f"FACTORY_ALLOW_PARTIAL is {value!r}; it must be 1, or not set.")
     if value == "1" and deployment != "laptop":
         raise SettingsError(
-            f"FACTORY_ALLOW_PARTIAL is set on {deployment}; it is for tests on a laptop only, since "
-            "a model trained on part of a dataset would look like one trained on all of it. Unset it."
+            f"FACTORY_ALLOW_PARTIAL is set on {deployment}; it is for tests on a laptop "
+            "only, since a model trained on part of a dataset looks like any other. Unset it."
         )
     return value == "1"
 

@@ -85,13 +85,16 @@ def _is_fresh(step: Step, namespace: Namespace, settings: Settings) -> bool:
 
 
 def _source_state(step: Step, settings: Settings) -> str:
-    """What is in a partner's drop folder now: nothing pins it beforehand, so it is read."""
+    """What is in a partner's drop folder or a partial mirror now: nothing pins it beforehand."""
     source = step.dataset.source
-    if step.kind != "raw" or not isinstance(source, LocalFiles | PartnerDrop):
+    if step.kind != "raw":
         return ""
     from factory.data import content, intake
+    from factory.data.fetch import file_mirror
     from factory.data.making import Job, delivered
 
+    if not isinstance(source, LocalFiles | PartnerDrop):
+        return file_mirror.state(source, settings.mirrors)
     job = Job(step, {}, settings, None, lambda _: None)
     if isinstance(source, PartnerDrop):
         return intake.state(job, source)

@@ -31,6 +31,9 @@ _SOURCE_KINDS = {
     "PythonPackage": "python",
     "Git": "git",
     "Http": "http",
+    "HuggingFace": "huggingface",
+    "S3": "s3",
+    "Fsspec": "file",
     "LocalFiles": "file",
     "PartnerDrop": "file",
 }

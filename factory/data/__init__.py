@@ -22,6 +22,9 @@ from factory.data.sample import Sample as Sample
 from factory.data.sources import Derived as Derived
 from factory.data.sources import Git as Git
 from factory.data.sources import Http as Http
+from factory.data.sources import HuggingFace as HuggingFace
 from factory.data.sources import LocalFiles as LocalFiles
 from factory.data.sources import PartnerDrop as PartnerDrop
 from factory.data.sources import PythonPackage as PythonPackage
+from factory.data.stores import S3 as S3
+from factory.data.stores import Fsspec as Fsspec

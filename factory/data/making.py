@@ -80,16 +80,16 @@ def fetched(job: Job, staging: Staging) -> None:
         return
     scratch = job.settings.state / "downloads" / "__".join(job.step.key.parts)
     scratch.mkdir(parents=True, exist_ok=True)
-    folder = fetch(source, job.errand(scratch))
-    names = raw.wanted(folder, source.rows)
-    raw.take(folder, names, files, Ticker(job.say, "files taken"))
-    _describe_files(files, names, staging)
+    found = fetch(source, job.errand(scratch))
+    names = raw.wanted(found.folder, source.rows)
+    raw.take(found.folder, names, files, Ticker(job.say, "files taken"))
+    _describe_files(files, names, staging, partial=found.partial)
     shutil.rmtree(scratch)
 
 
 def delivered(job: Job, source: LocalFiles) -> tuple[Path, list[str]]:
     """The drop folder of a partner, and the files in it that count."""
-    folder = fetch(source, job.errand(job.settings.state))
+    folder = fetch(source, job.errand(job.settings.state)).folder
     return folder, raw.wanted(folder, source.rows)
 
 
@@ -258,11 +258,15 @@ def _new(staging: Staging, name: str) -> Path:
     return table.file(staging.path / name, 0)
 
 
-def _describe_files(files: Path, names: Iterable[str], staging: Staging) -> None:
+def _describe_files(
+    files: Path, names: Iterable[str], staging: Staging, *, partial: bool = False
+) -> None:
     names = list(names)
     total = sum((files / name).stat().st_size for name in names)
     staging.describe(
-        content_id=content.files_hash(files, names), facts={"files": len(names), "bytes": total}
+        content_id=content.files_hash(files, names),
+        facts={"files": len(names), "bytes": total},
+        partial=partial,
     )
 
 

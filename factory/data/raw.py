@@ -7,7 +7,7 @@ they say what may be done with the rest. What an installer or a repository has b
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from factory.data.pattern import Pattern, Rows
@@ -24,16 +24,29 @@ def wanted(root: Path, rows: str | Rows) -> list[str]:
     Raises:
         SourceError: no file fits the row pattern, or a link leads out of the source.
     """
-    names = list(_files(root))
+    return wanted_of(list(_files(root)), rows)
+
+
+def wanted_of(names: list[str], rows: str | Rows) -> list[str]:
+    """Of these paths the ones to keep.
+
+    Raises:
+        SourceError: none fits the row pattern.
+    """
     pattern = Pattern.parse(rows)
-    found = pattern.kept(names) if pattern.matching(names) else []
-    if not found:
+    if not pattern.matching(names):
         raise SourceError(
             f"No file of the source fits the row pattern {pattern.rows.pattern!r}. "
             f"It has {len(names):,} files{_sorts(names)}."
         )
-    about = [name for name in names if "/" not in name and ABOUT.fullmatch(name)]
-    return sorted({*found, *about})
+    return kept(names, rows)
+
+
+def kept(names: Iterable[str], rows: str | Rows) -> list[str]:
+    """Of these paths those that the row pattern names, and those that say what the files are."""
+    known = list(names)
+    about = [name for name in known if "/" not in name and ABOUT.fullmatch(name)]
+    return sorted({*Pattern.parse(rows).kept(known), *about})
 
 
 def take(root: Path, names: list[str], target: Path, ticker: Ticker) -> None:

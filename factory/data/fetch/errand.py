@@ -1,4 +1,4 @@
-"""What a fetcher is sent with: where to work, where to look first, whom to tell."""
+"""What a fetcher is sent with, and what it comes back with."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Errand:
-    """The circumstances of one fetch."""
+    """The circumstances of one fetch: where to work, where to look first, whom to tell."""
 
     scratch: Path
     """A folder of this dataset's own. What an interrupted download left is still there."""
@@ -27,3 +27,12 @@ class Errand:
 
     inputs: "Mapping[Key, Version]"
     say: Say
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A folder to read."""
+
+    folder: Path
+    partial: bool = False
+    """Whether only some of what the source holds is there."""

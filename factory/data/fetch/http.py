@@ -13,10 +13,9 @@ import os
 import shutil
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from factory.data.fetch.errand import Errand
 from factory.data.progress import SECONDS_BETWEEN, Say
@@ -44,7 +43,7 @@ def fetch(source: Http, errand: Errand) -> Path:
     """
     folder = errand.scratch / "file"
     folder.mkdir(exist_ok=True)
-    target = folder / _name(source.url)
+    target = folder / source.file
     if errand.mirror is not None:
         _copy_mirror(errand.mirror, target, source)
         return folder
@@ -213,12 +212,6 @@ def _other_hash(source: Http, place: str, found: str) -> str:
         f"{source.sha256}. Nothing of it was used. Has the publisher replaced the file? Look at "
         "it before you change the declaration."
     )
-
-
-def _name(url: str) -> str:
-    path = urllib.parse.unquote(urllib.parse.urlsplit(url).path)
-    name = PurePosixPath(path).name
-    return name if name not in ("", ".", "..") else "download"
 
 
 def _sha256(path: Path) -> str:
