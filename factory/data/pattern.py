@@ -36,7 +36,11 @@ COMPRESSED = ("gz", "bz2", "xz", "zst")
 
 ARCHIVES = ("zip", "tar", "tgz", "tbz2", "txz")
 
-_PARTS_OF_IMAGES: dict[str, Format] = {"frame": "frame", "tile": "tile"}
+_PARTS_OF_IMAGES: dict[str, Format] = {
+    "frame": "frame",
+    "tile": "tile",
+    "thumbnail": "tile",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,7 @@ class Pattern:
     | `*.txt`, `*.md`             | a whole file as text: `row.string`                   |
     | `**/*.dcm//frame`           | each frame of a DICOM file: `row.image`              |
     | `**/*.svs//tile`            | each tile of a slide: `row.image`                    |
+    | `**/*.svs//thumbnail`       | a slide made small: `row.image`                      |
     | anything else               | a whole file: `row.content`, `row.image`             |
     | `*.jsonl.gz`, bz2, xz, zst  | as without the last ending                           |
     | `data.zip!**/*.csv`, tar    | the same of each such file in the archive            |

@@ -91,19 +91,19 @@ class Row:
         Raises:
             BadRow: it is none that the dataset allows.
         """
-        return self.picture or self.decoded(self.content)
+        return self.picture or self.decoded(self.content, self.file)
 
-    def decoded(self, data: bytes) -> "Image":
-        """An image out of bytes, from `beside` or from a field.
+    def decoded(self, data: bytes, name: str = "") -> "Image":
+        """An image out of bytes, from `beside` or from a field, of a file with this name.
 
         Raises:
             BadRow: it is none that the dataset allows.
         """
-        from factory.data.images import decode
+        from factory.data.images.pictures import decode
 
         if self.max_pixels is None:
             raise BadRow("image in a dataset that declares none")
-        return decode(data, self.max_pixels)
+        return decode(data, self.max_pixels, name)
 
     def beside(self, path: str) -> bytes:
         """Another file of the source, by its path from the folder of this row's file.

@@ -1,0 +1,20 @@
+"""Why an image is refused: the reasons of its `BadRow`. docs/images.md explains each."""
+
+EMPTY = "image without bytes"
+NOT_AN_IMAGE = "not an image of a known format"
+ZERO_SIZED = "image of zero size"
+TOO_LARGE = "image too large"
+TRUNCATED = "image truncated"
+DAMAGED = "image damaged"
+NO_NUMBERS = "image with values that are no numbers"
+
+NOT_DICOM = "not DICOM"
+NO_PIXELS = "DICOM without pixel data"
+HEADER_DAMAGED = "DICOM header damaged or incomplete"
+NO_CODEC = "DICOM compression not supported"
+PIXELS_DAMAGED = "DICOM pixel data damaged"
+BURNED_IN = "burned-in annotation not ruled out"
+
+SLIDE_DAMAGED = "slide damaged or of an unknown format"
+BACKGROUND = "tile of background only"
+NO_SUCH_LEVEL = "slide without the declared level"
