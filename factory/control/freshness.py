@@ -10,6 +10,7 @@ import dagster as dg
 
 from factory.control.lineage import DATA_VERSION_TAG, asset_key, event_tags
 from factory.control.metadata import plain_metadata
+from factory.data.check_form import form
 from factory.data.dataset import Dataset
 from factory.data.sources import LocalFiles, PartnerDrop
 from factory.data.steps import Step, input_id, steps
@@ -102,5 +103,9 @@ def _source_state(step: Step, settings: Settings) -> str:
 
 
 def _unrun(step: Step, version: Version, namespace: Namespace) -> bool:
+    """Whether a check has no result for that version, or one of an older form of the check."""
     records = namespace.checks(version)
-    return any(check.blocking and check.name not in records for check in step.checks)
+    return any(
+        check.name not in records or records[check.name].form != form(check)
+        for check in step.checks
+    )

@@ -6,24 +6,29 @@ spec are checked in `specs`, checks on data are in `factory.data`.
 """
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from factory import discovery
 from factory.control.clusters import cluster
 from factory.control.code_identity import code_identity
 from factory.control.resources import Factory
 from factory.control.specs import check
+from factory.data.check_form import OUTDATED, form
 from factory.data.dataset import Dataset
 from factory.data.mix import Mix, required_samples
 from factory.data.steps import Step, steps
-from factory.errors import FactoryError, GateRefused
+from factory.errors import FactoryError, GateRefused, NamespaceError
 from factory.keys import Classification, PrivateKey, parse
-from factory.namespace import Namespace, Version
+from factory.namespace import Namespace, RunDirectory, Version
 from factory.spec import Launch, RunSpec
 
 SPLITS = ("train", "validation")
 """What a training run reads of a dataset, where it is declared. `test` is nobody's to train on."""
 
 DAMAGE_SHOWN = 3
+
+SUBMITTING = timedelta(hours=24)
+"""How much longer than its two limits a launch may take to leave a run record."""
 
 
 def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
@@ -35,29 +40,45 @@ def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
     """
     check(spec)
     mix = discovery.mixes()[spec.mix]
+    namespace = factory.namespace
     problems = _unreadable(mix)
-    pins: dict[str, str] = {}
-    for step in _read_steps(mix):
-        version = factory.namespace.current(step.key)
+    found = [(step, namespace.current(step.key)) for step in _read_steps(mix)]
+    read = [(step, version) for step, version in found if version is not None]
+    run = RunDirectory(_classification(mix), run_id, namespace.root)
+    problems += _not_pinned(run, [version for _, version in read], spec, namespace)
+    for step, version in found:
         if version is None:
             problems.append(f"{step.key} is not materialized: nothing is current there.")
             continue
-        pins[step.key.path] = version.id
         if version.manifest.partial and not factory.settings.allow_partial:
             problems.append(_partial(version))
-        problems += _problems(step, version, factory.namespace, required_samples(spec, step.split))
+        problems += _problems(step, version, namespace, required_samples(spec, step.split))
     if problems:
+        namespace.unpin(run)
         raise GateRefused(_refusal(spec, problems))
     return Launch(
         run_id=run_id,
         attempt=1,
-        classification=_classification(mix),
+        classification=run.classification,
         spec=spec,
         profile=cluster(spec.cluster).profile,
-        datasets=pins,
+        datasets={version.key.path: version.id for _, version in read},
         image=factory.settings.image,
         code=code_identity(),
     )
+
+
+def _not_pinned(
+    run: RunDirectory, versions: list[Version], spec: RunSpec, namespace: Namespace
+) -> list[str]:
+    """Keep the versions from `factory gc` before they are read; what of them is gone already."""
+    hold = timedelta(hours=spec.queue_limit_hours + spec.run_limit_hours) + SUBMITTING
+    try:
+        if versions:
+            namespace.pin(run, versions, hold)
+    except NamespaceError as error:
+        return [str(error)]
+    return []
 
 
 def _partial(version: Version) -> str:
@@ -105,14 +126,20 @@ def _problems(step: Step, version: Version, namespace: Namespace, required: int)
 
 
 def _unproven(
-    version: Version, namespace: Namespace, declared: dict[str, frozenset[str]]
+    version: Version, namespace: Namespace, declared: dict[str, dict[str, str]]
 ) -> Iterator[str]:
     """What checks leave open about a version and every version that it was made from."""
     records = namespace.checks(version)
     wrong = namespace.not_passed(version)
     listed = {one.split()[0] for one in wrong}
-    unrun = declared.get(version.manifest.key, frozenset()) - set(records) - listed
-    for one in [*wrong, *(f"{name} (not run)" for name in sorted(unrun))]:
+    forms = declared.get(version.manifest.key, {})
+    wrong += [f"{name} (not run)" for name in sorted(forms.keys() - records.keys() - listed)]
+    wrong += [
+        f"{name} ({OUTDATED})"
+        for name, record in records.items()
+        if name not in listed and record.form != forms.get(name, record.form)
+    ]
+    for one in wrong:
         yield f"{version}: check {one}."
     for key, read in version.manifest.inputs.items():
         try:
@@ -123,9 +150,10 @@ def _unproven(
         yield from _unproven(upstream, namespace, declared)
 
 
-def _declared_checks(dataset: Dataset) -> dict[str, frozenset[str]]:
+def _declared_checks(dataset: Dataset) -> dict[str, dict[str, str]]:
+    """The form of each check that blocks, by key and name."""
     return {
-        step.key.path: frozenset(one.name for one in step.checks if one.blocking)
+        step.key.path: {one.name: form(one) for one in step.checks if one.blocking}
         for step in steps(dataset)
     }
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from factory.data import duplicate_checks, layout
+from factory.data.check_form import form
 from factory.data.checks import Check, CheckResult
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def run_checks(
             summary=result.summary,
             facts=dict(result.facts),
             checked_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            form=form(check),
         )
     namespace.record_checks(version, records)
     return records

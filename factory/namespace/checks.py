@@ -25,6 +25,10 @@ class CheckRecord(BaseModel, frozen=True, extra="forbid"):
     summary: str = Field(description="One line for people.")
     facts: dict[str, JsonValue] = Field(default_factory=dict, description="What it measured.")
     checked_at: str = Field(description="UTC, ISO 8601.")
+    form: str = Field(
+        default="",
+        description="The form that the check had, its code and its bounds; see `check_form`.",
+    )
 
 
 _records = TypeAdapter(dict[str, CheckRecord])
