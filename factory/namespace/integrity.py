@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +36,13 @@ class Damage:
         return f"{self.path}: {self.problem}"
 
 
-def table(directory: Path) -> dict[str, FileEntry]:
+def table(directory: Path, linked: Mapping[str, FileEntry]) -> dict[str, FileEntry]:
     """Hash every file of a finished directory and bring it all to the disk.
 
+    `linked` are the files that have other names elsewhere, with what they must hold.
+
     Raises:
+        DamagedVersion: a linked file holds something else.
         NamespaceError: something in it cannot be published: a link, a device, a reserved name.
     """
     files: list[str] = []
@@ -53,7 +56,8 @@ def table(directory: Path) -> dict[str, FileEntry]:
         else:
             files.append(relative)
     with ThreadPoolExecutor(_PARALLEL_FILES) as pool:
-        entries = list(pool.map(_sealed, [directory / name for name in files]))
+        expected = [linked.get(name) for name in files]
+        entries = list(pool.map(_sealed, [directory / name for name in files], expected))
         list(pool.map(sync, directories))
     return dict(sorted(zip(files, entries, strict=True)))
 
@@ -123,16 +127,23 @@ def _unpublishable(entry: os.DirEntry[str], relative: str) -> str | None:
     return None
 
 
-def _sealed(path: Path) -> FileEntry:
+def _sealed(path: Path, expected: FileEntry | None) -> FileEntry:
     """Hash and sync one file, which from now on nobody else can change through another name."""
-    if path.lstat().st_nlink > 1:  # installers link from their cache
+    if expected is None and path.lstat().st_nlink > 1:  # installers link from their cache
         own = path.with_name(f".{path.name[:200]}.own")
         shutil.copy2(path, own)
         own.replace(path)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         os.fsync(file.fileno())
-        return FileEntry(size=os.fstat(file.fileno()).st_size, sha256=digest)
+        entry = FileEntry(size=os.fstat(file.fileno()).st_size, sha256=digest)
+    if expected is not None and entry != expected:
+        raise DamagedVersion(
+            f"{path.name} was taken over from elsewhere and is not what was written there: it has "
+            f"{entry.size:,} bytes and another content. Nothing was published. "
+            "`factory verify` finds the damaged version; materialize that one again."
+        )
+    return entry
 
 
 def _difference(entry: os.DirEntry[str], expected: FileEntry) -> str | None:

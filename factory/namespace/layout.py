@@ -9,6 +9,7 @@
         .writing/                               lock of a writer, see `lock`
         .recording/                             lock of who records checks or moves the link
         .staging-<token>/                       what a writer has not published yet
+        .work-<input id>/                       what a writer keeps over a crash, see `work`
     <root>/<classification>/runs/<run id>/      run directories, see `runs`
 
 Segments of a key have no dots, so nothing here can be taken for a key.
@@ -24,6 +25,7 @@ from factory.errors import NamespaceError
 from factory.keys import Key
 
 VERSIONS = ".versions"
+WORK = "work"
 _VERSION = re.compile(r"[0-9a-f]{20}")
 
 
@@ -67,6 +69,10 @@ class Place:
     def input_link(self, input_id: str) -> Path:
         """The entry of that input id in the index."""
         return self.inputs / hashlib.sha256(input_id.encode()).hexdigest()[:40]
+
+    def work(self, input_id: str) -> Path:
+        """Where a writer keeps what it has finished of the version made from that input."""
+        return self.scratch(WORK, self.input_link(input_id).name)
 
     def version(self, version: str) -> Path:
         """The directory of that version."""

@@ -6,6 +6,7 @@ old versions and a staging directory that `sweep` removes. What makes a version 
 """
 
 import contextlib
+import json
 import os
 import shutil
 from collections.abc import Generator, Mapping, Sequence
@@ -33,15 +34,20 @@ from factory.namespace.lock import Held, Lock, LockTimes
 from factory.namespace.manifest import (
     MANIFEST,
     STATED,
+    FileEntry,
     Manifest,
     Provenance,
     version_id,
     wrong_fields,
 )
 from factory.namespace.owner import this_process
+from factory.namespace.pins import needing, refuse_gone
 from factory.namespace.version import Version
+from factory.namespace.work import Work
 
 OWNER = "owner.json"
+INPUTS = "inputs.json"
+"""What a writer reads, beside its files: `retention` keeps it while the writer is at work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +83,9 @@ class Staging:
 
     key_path: str
     path: Path
+    work: Work
+    """What is finished of the version, kept over a crash."""
+
     content: Content | None = field(default=None, init=False)
     published: Version | None = field(default=None, init=False)
     reused: bool = field(default=False, init=False)
@@ -99,6 +108,14 @@ class Staging:
             raise NamespaceError(f"{self.key_path} was described twice in one write.")
         self.content = Content(content_id, rows, dict(columns or {}), dict(facts or {}), partial)
 
+    def link(self, source: Path, name: str, entry: FileEntry) -> None:
+        """Let the version have, as `name`, a file of another version or of finished work.
+
+        Raises:
+            DamagedVersion: when the block ends, if the file is not what `entry` says.
+        """
+        self.work.link(source, self.path / name, name, entry)
+
     @property
     def version(self) -> Version:
         """The published version, once the block was left without an error."""
@@ -119,9 +136,12 @@ def writing(place: Place, intent: Intent, times: LockTimes) -> Generator[Staging
                 place.refuse_conflict()
                 directory = place.scratch("staging", held.token)
                 try:
-                    staging = Staging(place.key.path, _staged(directory))
+                    work = Work(place.work(intent.input_id))
+                    staging = Staging(place.key.path, _staged(directory), work)
+                    _need_inputs(place, intent, directory, times)
                     yield staging
                     _publish(place, intent, staging, held)
+                    work.drop()
                 finally:
                     shutil.rmtree(directory, ignore_errors=True)
         except BaseException:
@@ -135,6 +155,15 @@ def _staged(directory: Path) -> Path:
     files = directory / "files"
     files.mkdir()
     return files
+
+
+def _need_inputs(place: Place, intent: Intent, directory: Path, times: LockTimes) -> None:
+    if not intent.inputs:
+        return
+    with needing(place.root, intent.classification, f"Writing {place.key}", times).hold():
+        names = json.dumps({version.key.path: version.id for version in intent.inputs})
+        (directory / INPUTS).write_text(names, encoding="utf-8")
+        refuse_gone(intent.inputs)
 
 
 def _publish(place: Place, intent: Intent, staging: Staging, held: Held) -> None:
@@ -161,7 +190,7 @@ def _manifest(place: Place, intent: Intent, staging: Staging) -> tuple[Manifest,
             f"{place.key} was written but not described, so it has no content id. "
             "Call staging.describe(content_id=...) before the block ends."
         )
-    files = table(staging.path)
+    files = table(staging.path, staging.work.links)
     if not files:
         raise NamespaceError(f"{place.key}: no file was written, so there is nothing to publish.")
     try:
