@@ -1,6 +1,6 @@
 """Pictures for Dagster's pages: a PNG inside markdown, small enough to live in the event log.
 
-What they show is decided in `metadata` (datasets) and `training` (runs). Matplotlib is imported
+What they show is decided in `card_page` (datasets) and `training` (runs). Matplotlib is imported
 when a picture is drawn, never when the code location loads.
 """
 
@@ -10,41 +10,56 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from factory.data.bins import EDGES, Bins
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INK, FILL, FAINT = "#1f2933", "#4f7cac", "#d7dde3"
-LOG_FROM_RATIO = 30.0
-"""Largest over smallest value from which a logarithmic axis shows more than a linear one."""
+SHORTEST = 0.5
+"""Where samples of length 0 lie on a logarithmic axis, which has no 0."""
+
+FEW_TICKS_FROM_RATIO = 1_000
+"""Largest over smallest length from which the axis names powers of ten only."""
 
 
-def histogram(lengths: Sequence[int], *, unit: str) -> str:
-    """How long samples are, as markdown; on a logarithmic axis where lengths differ much."""
-    positive = [max(1, length) for length in lengths]
-    low, high = min(positive), max(positive)
-    logarithmic = high / low >= LOG_FROM_RATIO
+def lengths(bins: Bins, *, unit: str) -> str:
+    """How long samples are, as markdown, on a logarithmic axis; empty where there are none."""
+    if not bins.count:
+        return ""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     figure, axes = _canvas()
-    bins = min(40, max(8, round(2 * math.sqrt(len(positive)))))
-    edges = _edges(low, high, bins, logarithmic)
-    axes.hist(positive, bins=edges, color=FILL, edgecolor="white", lw=0.4)
-    if logarithmic:
-        axes.set_xscale("log")
-    middle = sorted(positive)[len(positive) // 2]
+    first, last = min(bins.counts), max(bins.counts)
+    edges = [max(EDGES[index], SHORTEST) for index in range(first, last + 2)]
+    counts = [bins.counts[index] for index in range(first, last + 1)]
+    axes.stairs(counts, edges, fill=True, color=FILL)
+    axes.vlines(edges[1:-1], 0, counts[1:], color="white", lw=0.5)
+    axes.set_xscale("log")
+    wide = edges[-1] / edges[0] >= FEW_TICKS_FROM_RATIO
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(FuncFormatter(_thousands))
+    middle = max(bins.quantile(0.5), SHORTEST)
     axes.axvline(middle, color=INK, lw=1, ls=(0, (4, 3)))
+    right = middle > math.sqrt(edges[0] * edges[-1])
     axes.annotate(
-        f"median {middle:,}",
+        f"median {middle:,.0f}",
         (middle, 1.0),
         xycoords=("data", "axes fraction"),
-        xytext=(4, -10),
+        xytext=(-4 if right else 4, 3),
         textcoords="offset points",
+        ha="right" if right else "left",
         color=INK,
         fontsize=8,
     )
     axes.set_xlabel(unit, color=INK, fontsize=9)
     axes.set_ylabel("samples", color=INK, fontsize=9)
-    axes.xaxis.set_major_formatter(_thousands)
-    return _markdown(figure, f"Histogram of {len(positive):,} samples, {low:,} to {high:,} {unit}")
+    return _markdown(
+        figure, f"Histogram of {bins.count:,} samples, {bins.least:,} to {bins.most:,} {unit}"
+    )
 
 
 def loss_curve(steps: Sequence[int], losses: Sequence[float]) -> str:
@@ -65,15 +80,6 @@ def loss_curve(steps: Sequence[int], losses: Sequence[float]) -> str:
     axes.set_xlabel("optimizer step", color=INK, fontsize=9)
     axes.set_ylabel("loss, nats per token", color=INK, fontsize=9)
     return _markdown(figure, f"Loss from {losses[0]:.3f} to {losses[-1]:.3f} in {steps[-1]} steps")
-
-
-def _edges(low: int, high: int, bins: int, logarithmic: bool) -> list[float]:
-    if low == high:
-        return [low - 0.5, high + 0.5]
-    if logarithmic:
-        start, end = math.log(low), math.log(high)
-        return [math.exp(start + (end - start) * i / bins) for i in range(bins)] + [high * 1.0001]
-    return [low + (high - low) * i / bins for i in range(bins + 1)]
 
 
 def _canvas() -> "tuple[Figure, Axes]":

@@ -1,20 +1,18 @@
 """What the pages of Dagster show about a dataset: of the asset, of each version, of each check.
 
 A private dataset shows figures of the whole, never text of a row: no preview, no facts of a check,
-and only reasons that its declaration spells out. Pictures are drawn in `figures`.
+and only reasons that its declaration spells out. The card of `deduplicated` is in `card_page`.
 """
 
-import ast
-import functools
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from factory.control import figures
-from factory.control.previews import lengths, preview, removed_pairs
+from factory.control import card_page, reasons
+from factory.control.card import card_of
+from factory.control.previews import preview, removed_pairs
 from factory.data import Dataset, Dedup
 from factory.data.steps import Step
 from factory.errors import DeclarationError
@@ -108,27 +106,36 @@ def made_metadata(
     step: Step, version: "Version", *, reused: bool, inputs: "Mapping[Key, Version]"
 ) -> dict[str, Any]:
     """Metadata of one materialization."""
-    manifest = version.manifest
-    shown: dict[str, Any] = plain_metadata(version) | {"reused": reused}
-    facts: Mapping[str, Any] = manifest.facts
+    facts: Mapping[str, Any] = version.manifest.facts
+    shown = _card(step, version, inputs) if step.kind == "deduplicated" else {}
+    shown |= plain_metadata(version) | {"reused": reused}
     if "rejected" in facts:
         shown["rejected rows"] = rejected_table(step, facts)
     if "duplicates" in facts:
         shown["duplicates removed"] = duplicates_table(facts)
-    if "identifiers" in manifest.facts:
-        shown |= scan_metadata(manifest.facts["identifiers"])
+    if "identifiers" in facts:
+        shown |= scan_metadata(facts["identifiers"])
     if inputs:
         shown["read"] = dg.MetadataValue.md(
             "\n".join(f"- `{key}` @ `{read.id}`" for key, read in inputs.items())
         )
-    counted = lengths(step, version)
-    if counted:
-        shown["lengths"] = dg.MetadataValue.md(figures.histogram(counted, unit="characters"))
-    if not isinstance(step.key, PrivateKey):
+    if not isinstance(step.key, PrivateKey) and step.kind != "deduplicated":
         shown["preview"] = dg.MetadataValue.md(preview(step, version, inputs))
-        if step.kind == "deduplicated":
-            shown["removed pairs"] = dg.MetadataValue.md(removed_pairs(step, version, inputs))
     return shown
+
+
+def _card(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> dict[str, Any]:
+    """The card and its figures; with texts and images where the dataset is public."""
+    card = card_of(step.dataset, version, inputs[step.inputs[0]])
+    if isinstance(step.key, PrivateKey):
+        return {"card": dg.MetadataValue.md(card_page.page(card)), **card.figures()}
+    samples = preview(step, version, inputs)
+    pairs = removed_pairs(step, version, inputs)
+    return {
+        "card": dg.MetadataValue.md(card_page.page(card, samples=samples)),
+        **card.figures(),
+        "removed pairs": dg.MetadataValue.md(pairs),
+    }
 
 
 def _licences(version: "Version") -> str:
@@ -198,12 +205,12 @@ def duplicates_table(facts: Mapping[str, Any]) -> dg.TableMetadataValue:
 
 def rejected_table(step: Step, facts: Mapping[str, Any]) -> dg.TableMetadataValue:
     """Rows that were read and not kept, counted by reason."""
-    counts: dict[str, int] = {}
-    for reason, count in facts["rejected"].items():
-        shown = _shown_reason(step, reason)
-        counts[shown] = counts.get(shown, 0) + count
-    ordered = dict(sorted(counts.items(), key=lambda item: -item[1]))
-    return _shares_table("reason", ordered, facts["rows_read"])
+    counts = reasons.shown(
+        facts["rejected"],
+        step.dataset.declared_in,
+        confidential=isinstance(step.key, PrivateKey),
+    )
+    return _shares_table("reason", counts, facts["rows_read"])
 
 
 def _shares_table(what: str, counts: Mapping[str, int], total: int) -> dg.TableMetadataValue:
@@ -226,20 +233,3 @@ def _policy(policy: Dedup | None) -> str:
     if policy is None:
         return "kept: deduplication is declared off"
     return f"removed at a similarity of {policy.threshold:g} and above"
-
-
-def _shown_reason(step: Step, reason: str) -> str:
-    if not isinstance(step.key, PrivateKey):
-        return reason
-    return reason if reason in _words_of(step.dataset.declared_in) else HIDDEN_REASON
-
-
-@functools.cache
-def _words_of(declaration: Path) -> frozenset[str]:
-    """Every string that the declaration spells out, so that none of them comes from a row."""
-    tree = ast.parse(declaration.read_bytes())
-    return frozenset(
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )

@@ -3,12 +3,15 @@
 Who may be shown them is decided in `metadata`, which is the only caller.
 """
 
-import re
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from factory.control import markdown
 from factory.data import layout
+from factory.data.kinds import Conversation, ImageText, Message, Part, Text, ToolCall
+from factory.data.sample import Sample
 from factory.data.steps import Step
 from factory.units import size
 
@@ -18,36 +21,51 @@ if TYPE_CHECKING:
 
 PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 240
-LENGTHS = 100_000
-"""Samples that the histogram of lengths counts: more would not change its shape."""
 
+TALKS = 3
+"""Conversations, or pages with images, that are shown whole: they are long."""
 
-def lengths(step: Step, version: "Version") -> list[int]:
-    """Characters of each sample of `clean`, of the first hundred thousand."""
-    if step.kind != "clean":
-        return []
-    from factory.data import table
+MESSAGES = 12
+MESSAGE_CHARACTERS = 600
+TOOL_CHARACTERS = 300
 
-    rows = islice(table.samples(version.path / layout.SAMPLES), LENGTHS)
-    return [row.characters for row in rows]
+SPEAKERS: Mapping[str, str] = {
+    "system": "⚙️ system",
+    "user": "🧑 user",
+    "assistant": "🤖 assistant",
+    "tool": "🔧 tool",
+}
 
 
 def preview(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> str:
-    """The first files or samples of a version, as a markdown table."""
+    """The first files or samples of a version."""
     if step.kind == "raw":
         files = islice(version.manifest.files.items(), PREVIEW_ROWS)
-        return _table(("file", "size"), ((name, size(entry.size)) for name, entry in files))
+        rows = ((_cell(name), size(entry.size)) for name, entry in files)
+        return markdown.table(("file", "size"), rows)
     from factory.data import table
 
     match step.kind:
         case "split":
-            file = version.path / layout.split_table(next(iter(step.dataset.split)))
+            directory = version.path / layout.split_table(next(iter(step.dataset.split)))
         case "energon":
-            file = inputs[step.inputs[0]].path / layout.split_table(step.split)
+            directory = inputs[step.inputs[0]].path / layout.split_table(step.split)
         case _:
-            file = version.path / layout.SAMPLES
-    rows = islice(table.samples(file), PREVIEW_ROWS)
-    return _table(("id", "text"), ((row.id, _text(row.as_dict())) for row in rows))
+            directory = version.path / layout.SAMPLES
+    return rendered(islice(table.samples(directory), PREVIEW_ROWS))
+
+
+def rendered(samples: Iterable[Sample]) -> str:
+    """Samples as a person would read them: texts in a table, what has turns or images in full."""
+    flat: list[tuple[str, str]] = []
+    whole: list[str] = []
+    for sample in samples:
+        if isinstance(sample.content, Conversation | ImageText):
+            whole.append(f"**{_cell(sample.id)}**\n\n{_whole(sample.content)}")
+        else:
+            flat.append((_cell(sample.id), _cell(_text(sample))))
+    tables = [markdown.table(("id", "text"), flat)] if flat else []
+    return "\n\n---\n\n".join(tables + whole[:TALKS])
 
 
 def removed_pairs(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> str:
@@ -57,29 +75,68 @@ def removed_pairs(step: Step, version: "Version", inputs: "Mapping[Key, Version]
     pairs = deduplicate.examples(version.path / layout.REMOVED, PREVIEW_ROWS)
     wanted = {pair[name] for pair in pairs for name in ("id", "kept")}
     samples = table.chosen(inputs[step.inputs[0]].path / layout.SAMPLES, wanted)
-    texts = {name: f"{name}: {_text(sample.as_dict())}" for name, sample in samples.items()}
-    return _table(
+    texts = {name: _cell(f"{name}: {_text(sample)}") for name, sample in samples.items()}
+    return markdown.table(
         ("similarity", "removed", "kept"),
         ((f"{one['similarity']:.3f}", texts[one["id"]], texts[one["kept"]]) for one in pairs),
     )
 
 
-def _text(sample: Mapping[str, Any]) -> str:
+def _whole(content: Conversation | ImageText) -> str:
+    if isinstance(content, ImageText):
+        return _parts(content.parts, MESSAGE_CHARACTERS)
+    blocks = [_message(one) for one in content.messages[:MESSAGES]]
+    left = len(content.messages) - MESSAGES
+    if content.tools:
+        blocks.insert(0, f"*may call: {', '.join(_functions(content.tools))}*")
+    if left > 0:
+        blocks.append(f"*and {left:,} more messages*")
+    return "\n\n".join(blocks)
+
+
+def _message(message: Message) -> str:
+    who = SPEAKERS.get(message.role, markdown.escaped(message.role))
+    name = f" {markdown.code(message.name, PREVIEW_CHARACTERS)}" if message.name else ""
+    loss = " · trained" if message.trained else ""
+    limit = TOOL_CHARACTERS if message.role == "tool" else MESSAGE_CHARACTERS
+    blocks = [f"**{who}**{name}{loss}"]
+    if message.parts:
+        blocks.append(_parts(message.parts, limit))
+    blocks += [f"> → {_call(one)}" for one in message.tool_calls]
+    return "\n\n".join(blocks)
+
+
+def _call(call: ToolCall) -> str:
+    return markdown.code(f"{call.name}({call.arguments})", TOOL_CHARACTERS)
+
+
+def _parts(parts: Iterable[Part], characters: int) -> str:
+    return "\n>\n".join(
+        markdown.quote(part.text, characters)
+        if isinstance(part, Text)
+        else f"> 🖼 `image {part.image[:12]}`"
+        for part in parts
+    )
+
+
+def _functions(tools: str) -> Iterator[str]:
+    """Names of the functions declared; whatever else a source writes there is shown as it is."""
+    try:
+        declared: Any = json.loads(tools)
+    except ValueError:
+        declared = None
+    for one in declared if isinstance(declared, list) else [declared]:
+        try:
+            name = f"{one.get('function', one)['name']}"
+        except (AttributeError, KeyError, TypeError):
+            name = tools
+        yield markdown.code(name, PREVIEW_CHARACTERS)
+
+
+def _text(sample: Sample) -> str:
     """The beginning of a sample as a person would read it."""
-    content = sample[sample["kind"]]
-    if sample["kind"] == "document":
-        parts = [content["title"], *(section["text"] for section in content["sections"][:2])]
-    else:
-        parts = [content["question"], content["answer"]]
-    return " / ".join(part for part in parts if part)
-
-
-def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    head = f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}"
-    return "\n".join([head, *(f"| {' | '.join(map(_cell, row))} |" for row in rows)])
+    return " / ".join(islice(filter(None, sample.content.texts), 6))
 
 
 def _cell(text: str) -> str:
-    flat = " ".join(text.split())
-    short = flat if len(flat) <= PREVIEW_CHARACTERS else f"{flat[:PREVIEW_CHARACTERS]}…"
-    return re.sub(r"([|\\`*_<>\[\]])", r"\\\1", short)
+    return markdown.cell(text, PREVIEW_CHARACTERS)

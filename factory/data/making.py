@@ -23,6 +23,7 @@ from factory.data.row import Pattern
 from factory.data.sample import Sample, canonical
 from factory.data.schema import REJECTED
 from factory.data.sources import Derived, LocalFiles
+from factory.data.statistics import Statistics
 from factory.data.steps import SAMPLES_PER_SHARD, Step
 from factory.errors import SourceError
 from factory.keys import Key
@@ -183,11 +184,13 @@ def deduplicated(job: Job, staging: Staging) -> None:
     deduplicate.write(removed, staging.path / layout.REMOVED)
     gone = deduplicate.ids(removed)
     kept = content.RowsHash()
+    counted = Statistics(job.input.manifest.rows or 0)
     with table.Writer(_new(staging, layout.SAMPLES), table.SAMPLES) as writer:
         for sample in Ticker(job.say, "samples sorted").over(table.samples(file)):
             if sample.id not in gone:
                 writer.add_sample(sample)
                 kept.add(sample)
+                counted.add(sample)
     seen = layout.facts_of(job.input.path)
     duplicates: dict[str, Any] = dict(deduplicate.counts(removed))
     staging.describe(
@@ -199,6 +202,7 @@ def deduplicated(job: Job, staging: Staging) -> None:
             "clean_rows": job.input.manifest.rows,
             "rows_read": seen["rows_read"],
             "rejected_rows": sum(seen["rejected"].values()),
+            "statistics": counted.facts(),
         },
     )
 

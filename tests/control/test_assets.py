@@ -1,6 +1,5 @@
 """From a declaration to current versions through Dagster: reuse, checks, promotion, limits."""
 
-import base64
 from pathlib import Path
 
 import dagster as dg
@@ -70,8 +69,9 @@ def test_run_makes_every_asset_current(bench: Bench) -> None:
         {"reason": "no answer", "rows": 6, "share": "10.0%"}
     ]
     assert "Question 1?" in str(metadata["preview"].value)
-    picture = str(metadata["lengths"].value)
-    assert base64.b64decode(picture.partition("base64,")[2].rstrip(")")).startswith(b"\x89PNG")
+    card = str(made["public/text/letters/deduplicated"].metadata["card"].value)
+    assert "| **samples** | **54** of 60 rows read |" in card
+    assert "](data:image/png;base64," in card
 
 
 def test_page_shows_what_was_removed_and_for_which(bench: Bench) -> None:
@@ -245,7 +245,7 @@ def test_limited_run_leaves_the_ui_on_the_current_version(bench: Bench) -> None:
         assert event is not None
         assert event.asset_materialization is not None
         assert (event.asset_materialization.tags or {})["dagster/data_version"] == version.id
-        assert "preview" in event.asset_materialization.metadata
+        assert {"preview", "card"} & set(event.asset_materialization.metadata)
 
 
 def test_retry_of_a_limited_run_reads_what_that_run_made(bench: Bench, switch: Switch) -> None:

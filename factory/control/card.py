@@ -1,0 +1,136 @@
+"""The card of a dataset: what its deduplicated version holds, and where the other rows went.
+
+Here are the facts, without text of any row; of a private dataset only figures of the whole.
+`card_page` makes markdown of it for Dagster, `factory card` prints it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from factory.control import reasons
+from factory.data import layout
+from factory.data.dataset import Dataset
+from factory.data.image_facts import ImageFacts, image_facts
+from factory.data.kinds import ROLES
+from factory.data.statistics import Statistics
+from factory.keys import PrivateKey
+
+if TYPE_CHECKING:
+    from factory.namespace import Version
+
+PARTIAL = "PARTIAL: made from a mirror that holds only some of the source."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What is told of one version."""
+
+    dataset: str
+    version: str
+    confidential: bool
+    warnings: tuple[str, ...]
+    """What keeps this version from being the whole dataset."""
+
+    license: str
+    """As declared."""
+
+    licenses: Mapping[str, int]
+    """Samples by licence; empty for a private dataset, where the words are a row's own."""
+
+    license_count: int
+    kept: int
+    read: int
+    rejected: Mapping[str, int]
+    duplicates: Mapping[str, int]
+    statistics: Statistics | None
+    """None for a version that was made before they were counted, or counted otherwise."""
+
+    images: ImageFacts | None
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON."""
+        counted = self.statistics
+        return {
+            "dataset": self.dataset,
+            "version": self.version,
+            "warnings": list(self.warnings),
+            "license": self.license,
+            "licenses": dict(self.licenses) or self.license_count,
+            "rows": {
+                "read": self.read,
+                "rejected": sum(self.rejected.values()),
+                "duplicates": sum(self.duplicates.values()),
+                "kept": self.kept,
+            },
+            "rejected": dict(self.rejected),
+            "duplicates": dict(self.duplicates),
+            "statistics": counted.facts() if counted else None,
+            "images": self.images.facts() if self.images else None,
+        }
+
+    def figures(self) -> dict[str, int | float]:
+        """The numbers that Dagster draws over time, one plot for each."""
+        found: dict[str, int | float] = {
+            "rows read": self.read,
+            "rows kept": self.kept,
+            "rows rejected": sum(self.rejected.values()),
+            "duplicate rows": sum(self.duplicates.values()),
+        }
+        if self.statistics:
+            lengths = self.statistics.lengths
+            found["tokens"] = lengths.total
+            found["tokens of the median sample"] = round(lengths.quantile(0.5))
+        if self.images:
+            found["images"] = self.images.count
+        return found
+
+
+def card_of(dataset: Dataset, version: "Version", cleaned: "Version") -> Card:
+    """The card of a `deduplicated` version and of the `clean` one that it was made from."""
+    confidential = isinstance(dataset.key, PrivateKey)
+    manifest = version.manifest
+    facts: dict[str, Any] = dict(manifest.facts)
+    counted = _statistics(facts)
+    rejected: Mapping[str, int] = layout.facts_of(cleaned.path)["rejected"]
+    return Card(
+        dataset=dataset.key.path,
+        version=version.id,
+        confidential=confidential,
+        warnings=_warnings(manifest.partial, manifest.limit),
+        license=dataset.license,
+        licenses={} if confidential or not counted else dict(counted.licenses.most_common()),
+        license_count=len(manifest.licenses),
+        kept=manifest.rows or 0,
+        read=facts["rows_read"],
+        rejected=reasons.shown(rejected, dataset.declared_in, confidential=confidential),
+        duplicates=dict(facts["duplicates"]),
+        statistics=_told(counted) if counted and confidential else counted,
+        images=_images(version, confidential=confidential),
+    )
+
+
+def _statistics(facts: Mapping[str, Any]) -> Statistics | None:
+    try:
+        return Statistics.from_facts(facts["statistics"])
+    except (KeyError, ValueError):
+        return None
+
+
+def _told(counted: Statistics) -> Statistics:
+    """Without the words of rows: a licence is whatever a row states, and so may be a role."""
+    told = Statistics.from_facts(counted.facts())
+    told.licenses.clear()
+    told.roles = {role: one for role, one in told.roles.items() if role in ROLES}
+    return told
+
+
+def _images(version: "Version", *, confidential: bool) -> ImageFacts | None:
+    """What an image states of itself is a word of the row, so a private one's is not told."""
+    found = image_facts(version.path / layout.IMAGES)
+    return replace(found, modalities={}) if found and confidential else found
+
+
+def _warnings(partial: bool, limit: int | None) -> tuple[str, ...]:
+    limited = [] if limit is None else [f"LIMITED: made from the first {limit:,} rows only."]
+    return tuple([PARTIAL] if partial else []) + tuple(limited)
