@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from factory.data.chat.rules import verified
 from factory.data.images.image import Image
 from factory.data.kinds import (
     CONTENTS,
@@ -125,8 +126,12 @@ class Sample:
         group: str = "",
         meta: Mapping[str, str] | None = None,
     ) -> "Sample":
-        """A conversation from messages; `tools` is the JSON text of the functions declared."""
-        content = Conversation(tuple(messages), tools)
+        """A conversation from messages; `tools` is the JSON text of the functions declared.
+
+        Raises:
+            BadRow: the messages are no conversation, see `chat.rules`.
+        """
+        content = Conversation(verified(messages), tools)
         return Sample(
             id=id,
             content=content,
