@@ -4,7 +4,7 @@ Three things are looked at: attributes that the basic profile would have removed
 `dicom_table`), private elements, and every text in the header with the recognizers of `text`.
 Where the header says that identity was removed and how, a value in an attribute that the profile
 only replaces is taken for a replacement and counted; elsewhere it blocks. Pixels are not read:
-images that may carry writing are told by `BurnedInAnnotation`, modality and class.
+images that may carry writing are told by `burned_in` of `factory.data.images`.
 """
 
 from bisect import bisect_right
@@ -18,14 +18,10 @@ from factory.data.identifiers.flatten import decode
 from factory.data.identifiers.kinds import HeaderFinding, Kind
 from factory.data.identifiers.quiet import quiet
 from factory.data.identifiers.text import scan_text
+from factory.data.images.burned_in import may_be_written_on
 
 if TYPE_CHECKING:
     from pydicom import DataElement, Dataset
-
-OFTEN_WRITTEN_ON = frozenset({"US", "SC", "XA", "ES", "OT"})
-"""Modalities whose images often have the patient's name in their pixels."""
-
-SECONDARY_CAPTURE = "1.2.840.10008.5.1.4.1.1.7"
 
 _TEXTS = frozenset({"AE", "LO", "SH", "ST", "LT", "UT", "UC", "UR"})
 _BYTES = frozenset({"UN", "OB"})
@@ -62,7 +58,7 @@ def scan_dicom(
         scan.dataset(getattr(data, "file_meta", None) or pydicom.Dataset())
         scan.dataset(data)
         found = scan.finish()
-        if not burned_in_allowed and _may_be_written_on(data):
+        if not burned_in_allowed and may_be_written_on(data):
             found.append(HeaderFinding(_tag(_BURNED_IN), Kind.BURNED_IN, direct=True))
     return sorted(set(found), key=lambda one: (one.tag, one.start or 0, one.kind))
 
@@ -181,19 +177,6 @@ def _identity_removed(data: "Dataset") -> bool:
     said = _plain(data, "PatientIdentityRemoved").upper() == "YES"
     return said and bool(
         _plain(data, "DeidentificationMethod") or data.get("DeidentificationMethodCodeSequence")
-    )
-
-
-def _may_be_written_on(data: "Dataset") -> bool:
-    if not any(tag in data for tag in _PIXELS):
-        return False
-    said = _plain(data, "BurnedInAnnotation").upper()
-    if said in ("YES", "NO"):
-        return said == "YES"
-    return _plain(
-        data, "Modality"
-    ).upper() in OFTEN_WRITTEN_ON or f"{_plain(data, 'SOPClassUID')}.".startswith(
-        f"{SECONDARY_CAPTURE}."
     )
 
 

@@ -40,7 +40,7 @@ class Images:
     """Which of a slide's resolutions tiles are cut from: 0 is the finest."""
 
     min_tissue: float = 0.1
-    """Share of a tile's pixels that must not be background; other tiles are no rows."""
+    """Share of a tile's pixels that must show tissue; other tiles are rejected as background."""
 
     def __post_init__(self) -> None:
         whole = {"max_pixels": 1, "thumbnail": 16, "tile": 16, "level": 0}

@@ -1,5 +1,6 @@
 """Why an image is refused: the reasons of its `BadRow`. docs/images.md explains each."""
 
+NO_POLICY = "image in a dataset that declares none"
 EMPTY = "image without bytes"
 NOT_AN_IMAGE = "not an image of a known format"
 ZERO_SIZED = "image of zero size"
