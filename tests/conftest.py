@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.mirrors import write_mirrors
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
@@ -15,3 +17,9 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real inputs are not on this machine: {folder} (set FACTORY_SHARED_DATA)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def shared_mirrors(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What FACTORY_MIRRORS names: mirrors of the sources that the real inputs come from."""
+    return write_mirrors(tmp_path_factory.mktemp("mirrors"), shared_data)

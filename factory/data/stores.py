@@ -39,8 +39,6 @@ class Fsspec(SourceFiles):
     """Path below `url` of the file with the hashes."""
 
     manifest_sha256: str | None = None
-    anonymous: bool = False
-    """S3: whether to ask without credentials."""
 
     def _check(self) -> None:
         if not _STORE.fullmatch(self.url):
@@ -91,6 +89,9 @@ class Fsspec(SourceFiles):
 @dataclass(frozen=True, kw_only=True)
 class S3(Fsspec):
     """Objects of an S3 bucket below `s3://bucket/prefix`, each with its sha256; see `Fsspec`."""
+
+    anonymous: bool = False
+    """Whether to ask without credentials, as open buckets want it."""
 
     def _check(self) -> None:
         if not self.url.startswith("s3://"):

@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from factory.data import raw
 from factory.data.fetch.errand import Errand, Fetched
+from factory.data.fetch.hashes import alike, sha256
 from factory.data.fetch.mirrors import mirror_of
 from factory.data.pattern import Pattern
 from factory.data.progress import Ticker
@@ -121,7 +122,7 @@ class FileMirror:
         for name in Ticker(errand.say, "files verified").over(names):
             copy = target / name
             self._place(name, copy)
-            if name in declared and (found := _sha256(copy)) != declared[name]:
+            if name in declared and (found := sha256(copy)) != declared[name]:
                 raise self._other_file(name, found, declared[name])
         return Fetched(target, self.is_partial(source))
 
@@ -156,7 +157,7 @@ class FileMirror:
             ) from error
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise SourceError(f"{path} cannot be gunzipped ({error}). Copy it anew.") from error
-        found = _git_blob(copy) if one.git_blob else _sha256(copy)
+        found = alike(copy, one.hash)
         if found != one.hash:
             raise self._other_file(name, found, one.hash)
 
@@ -224,17 +225,3 @@ def _copy(path: Path, copy: Path, *, gunzip: bool) -> None:
         return
     with gzip.open(path) as content, copy.open("wb") as target:
         shutil.copyfileobj(content, target, 1 << 20)
-
-
-def _git_blob(path: Path) -> str:
-    """What Git calls a file of this content."""
-    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,7 +6,6 @@ date, that the file is still the same.
 """
 
 import errno
-import hashlib
 import http.client
 import json
 import os
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from factory.data.fetch.errand import Errand
+from factory.data.fetch.hashes import sha256
 from factory.data.progress import SECONDS_BETWEEN, Say
 from factory.data.sources import Http
 from factory.errors import SourceError
@@ -154,7 +154,7 @@ class Download:
 
     def _refuse_or_restart(self) -> None:
         """Another hash: start over once if the parts came one by one, else that is the file."""
-        found, resumed = _sha256(self.part), not self._restarted and self._was_resumed
+        found, resumed = sha256(self.part), not self._restarted and self._was_resumed
         self._discard()
         if not resumed:
             raise SourceError(_other_hash(self.source, self.source.url, found))
@@ -162,7 +162,7 @@ class Download:
         self.say("what had arrived before was of another file: starting over")
 
     def _arrived(self) -> bool:
-        return self.part.exists() and _sha256(self.part) == self.source.sha256
+        return self.part.exists() and sha256(self.part) == self.source.sha256
 
     def _size(self) -> int:
         return self.part.stat().st_size if self.part.exists() else 0
@@ -200,7 +200,7 @@ class Download:
 
 
 def _copy_mirror(mirror: Path, target: Path, source: Http) -> None:
-    found = _sha256(mirror)
+    found = sha256(mirror)
     if found != source.sha256:
         raise SourceError(_other_hash(source, f"the mirror {mirror}", found))
     shutil.copyfile(mirror, target)
@@ -212,8 +212,3 @@ def _other_hash(source: Http, place: str, found: str) -> str:
         f"{source.sha256}. Nothing of it was used. Has the publisher replaced the file? Look at "
         "it before you change the declaration."
     )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
