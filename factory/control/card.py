@@ -1,7 +1,8 @@
 """The card of a dataset: what its deduplicated version holds, and where the other rows went.
 
 Here are the facts, without text of any row; of a private dataset only figures of the whole.
-`card_page` makes markdown of it for Dagster, `factory card` prints it.
+`card_words` puts them into words, `card_page` makes a page in Dagster of them, `factory card`
+prints them.
 """
 
 from collections.abc import Mapping
@@ -87,12 +88,12 @@ class Card:
 
 
 def card_of(dataset: Dataset, version: "Version", cleaned: "Version") -> Card:
-    """The card of a `deduplicated` version and of the `clean` one that it was made from."""
+    """The card of a version and of the `clean` one that it was made from, or is."""
     confidential = isinstance(dataset.key, PrivateKey)
     manifest = version.manifest
     facts: dict[str, Any] = dict(manifest.facts)
-    counted = _statistics(facts)
-    rejected: Mapping[str, int] = layout.facts_of(cleaned.path)["rejected"]
+    counted = _counted(version) if dataset.role == "benchmark" else _statistics(facts)
+    seen: dict[str, Any] = dict(cleaned.manifest.facts)
     return Card(
         dataset=dataset.key.path,
         version=version.id,
@@ -102,12 +103,27 @@ def card_of(dataset: Dataset, version: "Version", cleaned: "Version") -> Card:
         licenses={} if confidential or not counted else dict(counted.licenses.most_common()),
         license_count=len(manifest.licenses),
         kept=manifest.rows or 0,
-        read=facts["rows_read"],
-        rejected=reasons.shown(rejected, dataset.declared_in, confidential=confidential),
-        duplicates=dict(facts["duplicates"]),
+        read=seen["rows_read"],
+        rejected=reasons.shown(seen["rejected"], dataset.declared_in, confidential=confidential),
+        duplicates=facts.get("duplicates", {}),
         statistics=_told(counted) if counted and confidential else counted,
         images=_images(version, confidential=confidential),
     )
+
+
+def shown_step(dataset: Dataset) -> str:
+    """The step that has the card: the last that holds samples whole."""
+    return "clean" if dataset.role == "benchmark" else "deduplicated"
+
+
+def _counted(version: "Version") -> Statistics:
+    """Counted now: a benchmark is small, and `clean` has no statistics in its facts."""
+    from factory.data import table
+
+    found = Statistics(version.manifest.rows or 0)
+    for sample in table.samples(version.path / layout.SAMPLES):
+        found.add(sample)
+    return found
 
 
 def _statistics(facts: Mapping[str, Any]) -> Statistics | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from factory.control import card_page, reasons
-from factory.control.card import card_of
+from factory.control.card import card_of, shown_step
 from factory.control.previews import preview, removed_pairs
 from factory.data import Dataset, Dedup
 from factory.data.steps import Step
@@ -107,7 +107,7 @@ def made_metadata(
 ) -> dict[str, Any]:
     """Metadata of one materialization."""
     facts: Mapping[str, Any] = version.manifest.facts
-    shown = _card(step, version, inputs) if step.kind == "deduplicated" else {}
+    shown = _card(step, version, inputs) if step.kind == shown_step(step.dataset) else {}
     shown |= plain_metadata(version) | {"reused": reused}
     if "rejected" in facts:
         shown["rejected rows"] = rejected_table(step, facts)
@@ -119,23 +119,23 @@ def made_metadata(
         shown["read"] = dg.MetadataValue.md(
             "\n".join(f"- `{key}` @ `{read.id}`" for key, read in inputs.items())
         )
-    if not isinstance(step.key, PrivateKey) and step.kind != "deduplicated":
+    if not isinstance(step.key, PrivateKey) and "card" not in shown:
         shown["preview"] = dg.MetadataValue.md(preview(step, version, inputs))
     return shown
 
 
 def _card(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> dict[str, Any]:
     """The card and its figures; with texts and images where the dataset is public."""
-    card = card_of(step.dataset, version, inputs[step.inputs[0]])
+    cleaned = version if step.kind == "clean" else inputs[step.inputs[0]]
+    card = card_of(step.dataset, version, cleaned)
+    figures = card.figures()
     if isinstance(step.key, PrivateKey):
-        return {"card": dg.MetadataValue.md(card_page.page(card)), **card.figures()}
-    samples = preview(step, version, inputs)
-    pairs = removed_pairs(step, version, inputs)
-    return {
-        "card": dg.MetadataValue.md(card_page.page(card, samples=samples)),
-        **card.figures(),
-        "removed pairs": dg.MetadataValue.md(pairs),
-    }
+        return {"card": dg.MetadataValue.md(card_page.page(card)), **figures}
+    page = card_page.page(card, samples=preview(step, version, inputs))
+    shown = {"card": dg.MetadataValue.md(page), **figures}
+    if card.duplicates:
+        shown["removed pairs"] = dg.MetadataValue.md(removed_pairs(step, version, inputs))
+    return shown
 
 
 def _licences(version: "Version") -> str:
