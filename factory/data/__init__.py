@@ -1,9 +1,9 @@
 """What a declaration under `definitions/` imports, and nothing that is heavy.
 
 `dataset` has the declaration, `sources` where files come from, `row` and `sample` what `clean`
-takes and returns, `dedup_policy` what a duplicate is, `checks` what can be demanded of a version.
-`steps` turns a declaration into work; it is not re-exported because running a step needs Arrow and
-Energon.
+takes and returns, `dedup_policy` what a duplicate is, `loss` what a model learns of a sample,
+`checks` what can be demanded of a version. `steps` turns a declaration into work; it is not
+re-exported because running a step needs Arrow and Energon.
 """
 
 from factory.data import checks as checks
@@ -15,6 +15,7 @@ from factory.data.identifiers.kinds import Kind as Kind
 from factory.data.identifiers.report import Thresholds as Thresholds
 from factory.data.images import Image as Image
 from factory.data.images import Images as Images
+from factory.data.loss import Loss as Loss
 from factory.data.pattern import Rows as Rows
 from factory.data.row import Row as Row
 from factory.data.sample import Rejected as Rejected

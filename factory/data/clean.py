@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from factory.data import loss
 from factory.data.dataset import Dataset
 from factory.data.row import Row
 from factory.data.sample import ERROR, Rejected, Sample, canonical
-from factory.errors import StepError
+from factory.errors import BadRow, StepError
 from factory.keys import PrivateKey
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def _outcome(row: Row, dataset: Dataset) -> Sample | Refused:
         if isinstance(result, Rejected):
             return _refused(row, result.reason, dataset)
         return _completed(result, dataset)
+    except BadRow as error:
+        return _refused(row, error.reason, dataset)
     except Exception as error:
         return _refused(row, _described(error, dataset), dataset)
 
@@ -86,8 +89,11 @@ def _completed(sample: object, dataset: Dataset) -> Sample:
         source=dataset.key.path,
         license=sample.license or dataset.license,
     )
-    canonical(whole.as_dict())  # text that is no Unicode is an error of this row, not of the file
-    return whole
+    try:
+        canonical(whole.as_dict())
+    except UnicodeEncodeError:
+        raise BadRow("text that is not Unicode") from None  # a lone surrogate has no bytes
+    return loss.filled(whole, dataset.loss)
 
 
 def _described(error: Exception, dataset: Dataset) -> str:

@@ -14,6 +14,7 @@ from typing import Literal
 from factory.data.checks import FREE_CHECK_NAMES, Check
 from factory.data.dedup_policy import Dedup
 from factory.data.images import Images
+from factory.data.loss import Loss
 from factory.data.row import Row
 from factory.data.sample import Rejected, Sample
 from factory.data.sources import Derived, Source
@@ -53,6 +54,9 @@ class Dataset:
 
     images: Images | None = None
     """How images are read. A row that gives one is refused in a dataset that says nothing."""
+
+    loss: Loss = field(default_factory=Loss)
+    """Which roles and parts a model learns to write."""
 
     checks: Sequence[Check] = ()
     """Demanded in addition to those that every dataset gets."""
@@ -99,7 +103,8 @@ def _caller() -> Path:
 def _check_types(dataset: Dataset) -> None:
     """A declaration is written by hand and run before a type checker sees it."""
     given: dict[str, object] = {
-        name: getattr(dataset, name) for name in ("key", "license", "source", "clean", "images")
+        name: getattr(dataset, name)
+        for name in ("key", "license", "source", "clean", "images", "loss")
     }
     right = {
         "key": isinstance(given["key"], PublicKey | PrivateKey),
@@ -107,13 +112,15 @@ def _check_types(dataset: Dataset) -> None:
         "source": hasattr(given["source"], "classification"),
         "clean": callable(given["clean"]),
         "images": isinstance(given["images"], Images | None),
+        "loss": isinstance(given["loss"], Loss),
     }
     for name, is_right in right.items():
         if not is_right:
             raise DeclarationError(
                 f"{name} is {given[name]!r}, which is none. Write key=public(...) or "
                 "private(...), license=an SPDX id, source=Git(...) or another source, "
-                "clean=a function of a row, images=Images(...) or nothing."
+                "clean=a function of a row, images=Images(...) or nothing, "
+                "loss=Loss(...)."
             )
 
 

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from factory.data.fetch.command import run
+from factory.data.loss import FILE as LOSS
+from factory.data.loss import Loss
 from factory.data.progress import Say, Ticker
 from factory.data.sample import Sample, canonical
 from factory.errors import StepError
@@ -83,6 +85,11 @@ def write_shards(
                 ticker.tick()
     ticker.report()
     return names
+
+
+def write_loss(folder: Path, policy: Loss) -> None:
+    """Say beside the shards what of a sample carries loss."""
+    (folder / LOSS).write_bytes(policy.to_json())
 
 
 def prepare(folder: Path, shards: int, say: Say) -> None:

@@ -246,6 +246,7 @@ def prepared(job: Job, staging: Staging) -> None:
     ticker = Ticker(job.say, "entries written")
     shards = energon.write_shards(samples, staging.path, SAMPLES_PER_SHARD, ticker)
     energon.prepare(staging.path, len(shards), job.say)
+    energon.write_loss(staging.path, job.step.dataset.loss)
     staging.describe(
         content_id=energon.content_id(samples, SAMPLES_PER_SHARD),
         rows=len(samples),

@@ -163,6 +163,7 @@ def _parameters(dataset: Dataset, kind: str, split: str) -> dict[str, Any]:
                 "rows": Pattern.parse(dataset.source.rows).rows.parameters(),
                 "license": dataset.license,
                 "max_errors": dataset.max_errors,
+                "trained": dataset.loss.as_dict()["conversation"],
             }
         case "deduplicated":
             policy = dataset.deduplicate
@@ -173,7 +174,8 @@ def _parameters(dataset: Dataset, kind: str, split: str) -> dict[str, Any]:
         case "split":
             return {"shares": dict(dataset.split)}
         case _:
-            return {"split": split, "samples_per_shard": SAMPLES_PER_SHARD}
+            shards: dict[str, Any] = {"split": split, "samples_per_shard": SAMPLES_PER_SHARD}
+            return shards | {"loss": dataset.loss.as_dict()}
 
 
 def _file_of(function: Callable[..., Any]) -> Path:
