@@ -12,6 +12,7 @@ import pyarrow as pa
 from factory.data import content, layout, raw, table
 from factory.data.fetch import partner
 from factory.data.fetch.staging_area import staging_area, sweep
+from factory.data.images import allowed
 from factory.data.making import Job
 from factory.data.progress import Ticker
 from factory.data.sources import PartnerDrop
@@ -50,6 +51,7 @@ class Intake:
             files = staging.path / layout.RAW_FILES
             raw.take(delivery.folder, delivery.names, files, Ticker(job.say, "files taken"))
         _write(delivery.rejected, staging.path / IDENTIFIERS)
+        allowed.write(delivery.burned_in_allowed, staging.path)
         total = sum((files / name).stat().st_size for name in delivery.names)
         staging.describe(
             content_id=content.files_hash(files, delivery.names),

@@ -50,6 +50,9 @@ class Delivery:
     rejected: list[Rejected]
     facts: dict[str, Any]
 
+    burned_in_allowed: list[str]
+    """Those of the names that the statement lists as images with nobody's name on them."""
+
 
 def state(source: PartnerDrop, errand: Errand) -> str:
     """A hash of the delivery as it lies in the drop zone, its statement included.
@@ -92,15 +95,17 @@ def take_in(source: PartnerDrop, errand: Errand, expected: str) -> Delivery:
     left_out, taken_out = _take_out(report, names, copy, Pattern.parse(source.rows))
     digest = hashlib.sha256((copy / NAME).read_bytes()).hexdigest()
     (copy / NAME).unlink()  # a pattern may name it; it is no row, and was not scanned
+    wanted = raw.wanted(copy, source.rows)
     return Delivery(
         folder=copy,
-        names=raw.wanted(copy, source.rows),
+        names=wanted,
         rejected=_rejected(report),
         facts={
             "delivery": _about(statement, digest),
             "identifiers": _found(report)
             | {"rows_taken_out": taken_out, "files_left_out": len(left_out)},
         },
+        burned_in_allowed=[name for name in wanted if name in set(statement.burned_in_allowed)],
     )
 
 
