@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from factory.cli import datasets, demo, dev, launch, runs, versions
+from factory.cli import datasets, demo, dev, differences, launch, retention, runs, versions
 from factory.errors import FactoryError, KeyFormatError, SpecError
 
 app = typer.Typer(
@@ -22,6 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 versions.register(app)
+differences.register(app)
+retention.register(app)
 datasets.register(app)
 launch.register(app)
 app.add_typer(runs.app, name="runs")

@@ -15,6 +15,7 @@ WIDE_COLUMNS = 160
 """Where nothing says how wide the output is, in a pipe or a log, lines are not cut to 80."""
 
 console = Console(soft_wrap=True, width=None if sys.stdout.isatty() else WIDE_COLUMNS)
+problems = Console(stderr=True, soft_wrap=True)
 
 
 def print_json(facts: Any) -> None:

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 
-from factory.cli.output import JsonFlag, console, print_json, table
+from factory.cli.output import JsonFlag, console, print_json, problems, table
 from factory.cli.plot import curve
 from factory.cli.versions import open_namespace
 from factory.diagnose.steps import step_lines
@@ -16,8 +15,6 @@ from factory.namespace import Namespace, RunDirectory
 from factory.reports import RunRecord, StepLine
 from factory.settings import Settings
 from factory.spec import RunSpec
-
-problems = Console(stderr=True, soft_wrap=True)
 
 app = typer.Typer(help="Training runs: list them, show one.", no_args_is_help=True)
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from factory.cli.output import JsonFlag, console, print_json, table
-from factory.errors import NamespaceError
+from factory.cli.output import JsonFlag, console, print_json, problems, table
+from factory.errors import DamagedVersion, NamespaceError
 from factory.keys import Key, parse
 from factory.namespace import Namespace, Version
 from factory.settings import Settings
@@ -52,7 +52,7 @@ def verify(
 ) -> None:
     """Hash every file again and compare with the manifest. Exit code 1 if anything differs."""
     namespace = open_namespace()
-    targets = [resolve(namespace, k, version) for k in _existing(namespace, key)]
+    targets = [resolve(namespace, k, version) for k in existing(namespace, key)]
     damage = {str(target): namespace.verify(target) for target in targets}
     if json:
         print_json(
@@ -79,7 +79,7 @@ def versions(key: KeyArgument, json: JsonFlag = False) -> None:
     namespace = open_namespace()
     rows = [
         _version_row(namespace, version)
-        for k in _existing(namespace, key)
+        for k in existing(namespace, key)
         for version in namespace.versions(k)
     ]
     if json:
@@ -130,9 +130,15 @@ def resolve(namespace: Namespace, key: Key, version: str | None) -> Version:
                 f"{key} has no current version. `factory versions {key}` lists what was published."
             )
         return current
-    found = [v for v in namespace.versions(key) if v.id.startswith(version)]
+    every = namespace.versions(key)
+    found = [v for v in every if v.id.startswith(version)]
+    if not every and (below := _under(namespace, key)):
+        raise NamespaceError(
+            f"{key} has no versions of its own, its steps have: {', '.join(map(str, below))}. "
+            "Name the step that is meant."
+        )
     if len(found) != 1:
-        known = ", ".join(v.id for v in namespace.versions(key)) or "none"
+        known = ", ".join(v.id for v in every) or "none"
         problem = "is no version" if not found else f"could be any of {len(found)} versions"
         raise NamespaceError(f"{version!r} {problem} of {key}. Versions: {known}.")
     return found[0]
@@ -144,7 +150,12 @@ def _under(namespace: Namespace, key: Key) -> list[Key]:
     return sorted((k for k in everything if k == key or str(k).startswith(prefix)), key=str)
 
 
-def _existing(namespace: Namespace, key: str) -> list[Key]:
+def existing(namespace: Namespace, key: str) -> list[Key]:
+    """The keys at and below this one that have versions.
+
+    Raises:
+        NamespaceError: there are none.
+    """
     found = _under(namespace, parse(key))
     if not found:
         raise NamespaceError(_nothing_at(namespace, key))
@@ -160,18 +171,38 @@ def _nothing_at(namespace: Namespace, key: str) -> str:
 
 
 def _version_row(namespace: Namespace, version: Version) -> dict[str, object]:
-    manifest = version.manifest
     current = namespace.current(version.key)
-    records = namespace.checks(version)
-    passed = sum(record.passed for record in records.values())
-    return {
+    row: dict[str, object] = {
         "key": str(version.key),
         "version": version.id,
         "current": current is not None and current.id == version.id,
+    }
+    try:
+        manifest = version.manifest
+    except DamagedVersion as damage:
+        problems.print(str(damage), style="red", markup=False)
+        return row | {
+            "rows": None,
+            "checks": "manifest damaged",
+            "limit": None,
+            "partial": None,
+            "created": None,
+            "run": None,
+        }
+    return row | {
         "rows": manifest.rows,
-        "checks": f"{passed}/{len(records)} passed" if records else "not run",
+        "checks": _checks(namespace, version),
         "limit": manifest.limit,
         "partial": manifest.partial,
         "created": manifest.created_at[:19],
         "run": manifest.run_id,
     }
+
+
+def _checks(namespace: Namespace, version: Version) -> str:
+    try:
+        records = namespace.checks(version)
+    except DamagedVersion:
+        return "unreadable: run them again"
+    passed = sum(record.passed for record in records.values())
+    return f"{passed}/{len(records)} passed" if records else "not run"

@@ -79,7 +79,7 @@ class Work:
         known = self.namespace.find(self.step.key, identity)
         if known is not None and self.namespace.verify(known):
             self.say(f"{known} is damaged: it is made again")
-        elif known is not None:
+        elif known is not None and self.namespace.renew(known):
             self.say(f"{known} is there already: nothing that it depends on has changed")
             return StepResult(known, reused=True)
         with self._writing(job, identity) as staging:
