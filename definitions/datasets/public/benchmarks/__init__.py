@@ -1,0 +1,1 @@
+"""Public benchmarks: never trained on."""

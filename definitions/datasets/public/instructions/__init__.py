@@ -1,0 +1,1 @@
+"""Public instructions and their answers."""

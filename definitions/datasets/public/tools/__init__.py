@@ -1,0 +1,1 @@
+"""Public conversations in which tools are used."""
