@@ -1,7 +1,8 @@
-"""Deduplicating: what of a sample is compared, and which samples go.
+"""Deduplicating: which samples go.
 
-How texts are compared and who of two stays is in `dedup`; what a declaration can set is in
-`dedup_policy`. Only samples of one dataset are compared, and all count alike.
+What of a sample is compared is in `compared`. How texts are compared and who of two stays is in
+`dedup`; what a declaration can set is in `dedup_policy`. Only samples of one dataset are compared,
+and all count alike.
 """
 
 from collections import Counter
@@ -13,28 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factory.data import table
+from factory.data.compared import compared
 from factory.data.dedup import REMOVED, local, reduce, schema
 from factory.data.dedup_policy import Dedup
-from factory.data.sample import Document, Sample
+from factory.data.sample import Sample
 from factory.data.table import BATCH_CHARACTERS, BATCH_ROWS
 
 KINDS = ("exact", "near")
 """Equal after normalization, or at least as similar as the threshold says."""
-
-
-def compared(sample: Sample) -> tuple[str, str]:
-    """The text that is compared, and the scope: samples of different scopes are never duplicates.
-
-    A document is compared by its title and sections. A question is compared by its answer, with
-    those only that ask the same and offer the same options: form answers differ from each other
-    in less than what was asked.
-    """
-    content = sample.content
-    if isinstance(content, Document):
-        parts = (text for part in content.sections for text in (part.heading, part.text))
-        return "\n".join((content.title, *parts)), ""
-    options = (f"option {number}: {text}" for number, text in enumerate(content.options, 1))
-    return content.answer, "\n".join(("question", content.question, *options))
 
 
 def removed(samples: Iterable[Sample], policy: Dedup | None, scratch: Path) -> pa.Table:
