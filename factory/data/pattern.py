@@ -54,10 +54,11 @@ class Rows:
     """What the files are, where their names say something else."""
 
     encoding: str | None = None
-    """Of text files. None: by their mark, else UTF-8, else detected."""
+    """Of text files. None: by their mark, else UTF-8, else detected if `min_confidence` says so."""
 
-    min_confidence: float = 0.9
-    """How sure the detection of an encoding must be, up to 1. Above 1 nothing is detected."""
+    min_confidence: float | None = None
+    """How sure the detection of an encoding must be, above 0 and up to 1. None: nothing is
+    detected, and a file that is neither marked nor UTF-8 is refused."""
 
     delimiter: str | None = None
     """Between the cells of a table: a comma, in a TSV file a tab."""
@@ -77,6 +78,9 @@ class Rows:
 
     keyed: str | None = None
     """Name of the field for the keys, where a JSON file is an object with a row under each."""
+
+    max_ratio: float = 250.0
+    """How many times as large as packed a compressed file or an archive may be."""
 
     beside: tuple[str, ...] = ()
     """Patterns of further files that raw keeps, for `row.beside`."""
@@ -100,14 +104,15 @@ def _check(rows: Rows) -> None:
         "delimiter": rows.delimiter is not None and len(rows.delimiter) != 1,
         "quote": rows.quote is not None and len(rows.quote) != 1,
         "columns": rows.columns is not None and len(set(rows.columns)) < len(rows.columns),
-        "min_confidence": rows.min_confidence <= 0,
+        "min_confidence": rows.min_confidence is not None and not 0 < rows.min_confidence <= 1,
+        "max_ratio": rows.max_ratio < 1,
     }
     for name, is_wrong in wrong.items():
         if is_wrong:
             raise DeclarationError(
                 f"Rows({rows.pattern!r}): {name} is {getattr(rows, name)!r}. Write an encoding "
                 "that Python knows, one character as delimiter and quote, different column names, "
-                "a confidence above 0."
+                "a confidence above 0 and up to 1, a ratio from 1."
             )
     if not rows.header and rows.columns is None:
         raise DeclarationError(
@@ -137,7 +142,7 @@ class Pattern:
     | `*.parquet`                 | each row: `row.record`                               |
     | `*.txt`, `*.md`             | a whole file as text: `row.string`                   |
     | `**/*.dcm//frame`           | each frame of a DICOM file: `row.image`              |
-    | `**/*.svs//tile`            | each tile of a slide: `row.image`                    |
+    | `*.svs//tile`, `//thumbnail` | each tile of a slide, or a small picture of it      |
     | `**/*.svs//thumbnail`       | a slide made small: `row.image`                      |
     | anything else               | a whole file: `row.content`, `row.image`             |
     | `*.jsonl.gz`, bz2, xz, zst  | as without the last ending                           |

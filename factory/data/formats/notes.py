@@ -1,8 +1,9 @@
 """Notes: what was found out while files were read, for the manifest."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 FILES_LISTED = 100
 """Files with an encoding of their own that are named; all of them are counted."""
@@ -36,6 +37,15 @@ class Notes:
         for file, how in other.other_files.items():
             if len(self.other_files) < FILES_LISTED:
                 self.other_files[file] = how
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """The inverse of `facts`."""
+        return cls(
+            encodings=Counter(facts.get("encodings", {})),
+            other_files=dict(facts.get("not_utf_8", {})),
+            passed_over=Counter(facts.get("passed_over", {})),
+        )
 
     def facts(self) -> dict[str, Any]:
         """What goes into the manifest; empty where no text file was read."""
