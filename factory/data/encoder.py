@@ -1,12 +1,13 @@
 """Encoder: a canonical sample to the token sequences that a model is trained on.
 
 Text is bytes, so any text can be encoded and nothing is unknown. A document longer than the context
-becomes several sequences; every token after the first is the label of exactly one position.
+becomes several sequences; every token after the first is the label of exactly one position. This
+is a plain rendering for small models and tests: no chat template, and loss on all of it.
 Which samples come, and in which order, is the blend of `mix`. How Megatron-Bridge receives the
 batches is `factory.training.loader`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +18,9 @@ PAD, BEGIN, END = 256, 257, 258
 """Token ids after the 256 bytes. `END` is the last one, where Megatron expects end-of-document."""
 
 VOCABULARY_SIZE = 259
+
+IMAGE = "<image>"
+"""What stands in a text for an image, which bytes of text cannot show."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What the options of a question are called."""
@@ -33,19 +37,19 @@ class Piece:
 
 
 def text_of(sample: Mapping[str, Any]) -> str:
-    """The text that a sample is trained as.
+    """The text that a sample is trained as, whatever its kind; an image is a word in it.
 
     Raises:
-        ValueError: the sample is neither a document nor a question.
+        ValueError: the sample is of an unknown kind.
     """
-    if sample.get("kind") == "document":
-        return _document(sample["document"])
-    if sample.get("kind") == "question":
-        return _question(sample["question"])
-    raise ValueError(
-        f"Sample {sample.get('id')!r} is of kind {sample.get('kind')!r}; "
-        "the encoder knows document and question."
-    )
+    kind = sample.get("kind")
+    render = _RENDERINGS.get(str(kind))
+    if render is None:
+        raise ValueError(
+            f"Sample {sample.get('id')!r} is of kind {kind!r}; "
+            f"the encoder knows {', '.join(_RENDERINGS)}."
+        )
+    return render(sample[str(kind)])
 
 
 def tokens_of(text: str) -> list[int]:
@@ -131,3 +135,31 @@ def _question(question: Mapping[str, Any]) -> str:
     if question.get("explanation"):
         lines.append(f"Explanation: {question['explanation']}")
     return "\n".join(lines)
+
+
+def _conversation(conversation: Mapping[str, Any]) -> str:
+    """A line or more for each turn: who speaks, what, and the calls."""
+    lines = [f"tools: {conversation['tools']}"] if conversation.get("tools") else []
+    for message in conversation["messages"]:
+        calls: Sequence[Mapping[str, str]] = message["tool_calls"]
+        said = _parts(message["parts"])
+        if said or not calls:
+            lines.append(f"{message['role']}: {said}")
+        lines += (f"{message['role']} calls {one['name']}({one['arguments']})" for one in calls)
+    return "\n".join(lines)
+
+
+def _image_text(content: Mapping[str, Any]) -> str:
+    return _parts(content["parts"])
+
+
+def _parts(parts: Sequence[Mapping[str, str | None]]) -> str:
+    return "".join(IMAGE if part["text"] is None else part["text"] for part in parts)
+
+
+_RENDERINGS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "document": _document,
+    "question": _question,
+    "conversation": _conversation,
+    "image_text": _image_text,
+}

@@ -4,8 +4,10 @@ import random
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
 
 from factory.data.encoder import BEGIN, END, PAD, VOCABULARY_SIZE, pieces, text_of, tokens_of
+from tests.data import kinds
 
 
 def document(text, title="", heading=""):
@@ -69,6 +71,29 @@ def test_a_question_is_what_was_asked_and_answered():
     assert text_of({"id": "q", "kind": "question", "question": bare}) == (
         "Question: Why?\nAnswer: So."
     )
+
+
+def test_a_conversation_is_a_line_for_each_turn():
+    text = text_of(kinds.samples()[2].as_dict())
+    assert text.splitlines() == [
+        'tools: [{"name": "find"}]',
+        "system: Help.",
+        "user: What is this?<image>",
+        'assistant calls find({"who": "Ada"})',
+        "tool: Nothing.",
+        "assistant: Nothing.",
+        "user: Thanks.",
+    ]
+
+
+def test_images_stand_in_their_places():
+    assert text_of(kinds.samples()[3].as_dict()) == "Figure 1. <image>A cell.<image>"
+
+
+@given(sample=kinds.SAMPLES)
+def test_any_sample_becomes_tokens(sample):
+    text = text_of(sample.as_dict())
+    assert bytes(tokens_of(text)[1:-1]).decode() == text
 
 
 def test_an_unknown_kind_is_an_error_that_names_the_sample_and_not_its_text():
