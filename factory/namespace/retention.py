@@ -128,6 +128,8 @@ def collect(root: Path, policy: Policy, times: LockTimes) -> Collected:
                 done.busy[key] = str(busy)
     for path in trash:
         shutil.rmtree(path, ignore_errors=True)  # what cannot be removed now, a sweep will
+    for key in {version.key for version in done.removed}:
+        remove_empty([Place(root, key).versions, Place(root, key).inputs])
     return done
 
 
@@ -248,7 +250,6 @@ def _renamed(
             if entry.readlink().name in gone:
                 entry.unlink(missing_ok=True)
         sync(place.versions)
-    remove_empty([place.versions, place.inputs])
     return trash
 
 

@@ -5,6 +5,7 @@ milliseconds, and the parent has one thread only.
 
     killing.py ROOT random KILLS SEED     SIGKILL after a random time within a whole cycle
     killing.py ROOT points SCENARIO       SIGKILL before the first, second, ... file operation
+    killing.py ROOT collect               the same while old versions are removed
 """
 
 import collections
@@ -21,7 +22,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from factory.keys import public
-from factory.namespace import CheckRecord, Namespace, Provenance, Version
+from factory.namespace import CheckRecord, Namespace, Provenance, Version, retention
 
 KEY = public("text/plos/raw")
 PASSED = CheckRecord(passed=True, blocking=True, summary="", facts={}, checked_at="")
@@ -30,6 +31,15 @@ RUN = "0f3c"
 
 def cycle(namespace: Namespace, number: int) -> None:
     """A write, its check, its promotion, and a few lines of a run."""
+    version = publish(namespace, number)
+    namespace.record_checks(version, {"files": PASSED})
+    namespace.promote(version)
+    run = namespace.open_run("public", RUN)
+    run.create(f"messages/{number}-{os.getpid()}.json", b"{}")
+    run.append("monitor/steps.jsonl", "{}")
+
+
+def publish(namespace: Namespace, number: int) -> Version:
     with namespace.write(
         KEY,
         inputs=[],
@@ -46,11 +56,7 @@ def cycle(namespace: Namespace, number: int) -> None:
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(bytes([number % 256]) * 20_000)
         staging.describe(content_id="content")
-    namespace.record_checks(staging.version, {"files": PASSED})
-    namespace.promote(staging.version)
-    run = namespace.open_run("public", RUN)
-    run.create(f"messages/{number}-{os.getpid()}.json", b"{}")
-    run.append("monitor/steps.jsonl", "{}")
+    return staging.version
 
 
 def forked(body: Callable[[], None]) -> int:
@@ -133,7 +139,9 @@ def kill_at_points(namespace: Namespace, scenario: str) -> dict:
             victim = namespace.current(KEY)
             assert victim is not None
             (victim.path / "part-0/0.bin").write_bytes(b"damaged")
-        child = forked(functools.partial(killed_at, point, namespace, number))
+        child = forked(
+            functools.partial(killed_at, point, functools.partial(cycle, namespace, number))
+        )
         _, status = os.waitpid(child, 0)
         current = namespace.current(KEY)
         assert current is not None
@@ -147,7 +155,37 @@ def kill_at_points(namespace: Namespace, scenario: str) -> dict:
     return {"points": point - 1, **report}
 
 
-def killed_at(point: int, namespace: Namespace, number: int) -> None:
+def kill_collecting(namespace: Namespace) -> dict:
+    """No sweep in between: the next collection meets locks and trash of dead ones."""
+    report: dict[str, list[str]] = {"damaged": [], "leftovers": [], "lost": []}
+    cycle(namespace, 0)
+    current = namespace.current(KEY)
+    assert current is not None
+    policy = retention.Policy(keep=0, older_than=timedelta(0))
+    point = 0
+    while True:
+        point += 1
+        if len(namespace.versions(KEY)) < 3:
+            for number in (2 * point, 2 * point + 1):
+                publish(namespace, number)
+        for version in namespace.versions(KEY):
+            os.utime(version.path, (1, 1))
+        body = functools.partial(retention.collect, namespace.root, policy, namespace.times)
+        child = forked(functools.partial(killed_at, point, body))
+        _, status = os.waitpid(child, 0)
+        report["damaged"] += damaged(namespace)
+        if namespace.current(KEY) != current:
+            report["lost"].append(f"{point}")
+        if not os.WIFSIGNALED(status):
+            report["exit"] = [str(os.WEXITSTATUS(status))]
+            break
+    report["left"] = [version.id for version in namespace.versions(KEY) if version != current]
+    namespace.sweep(timedelta(0))
+    report["leftovers"] = leftovers(namespace.root)
+    return {"points": point - 1, **report}
+
+
+def killed_at(point: int, body: Callable[[], object]) -> None:
     seen = 0
 
     def hook(event: str, _arguments: object) -> None:
@@ -158,7 +196,7 @@ def killed_at(point: int, namespace: Namespace, number: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(hook)
-    cycle(namespace, number)
+    body()
 
 
 def main() -> None:
@@ -166,6 +204,8 @@ def main() -> None:
     namespace = Namespace(Path(root))
     if mode == "random":
         report = kill_at_random(namespace, int(rest[0]), int(rest[1]))
+    elif mode == "collect":
+        report = kill_collecting(namespace)
     else:
         report = kill_at_points(namespace, rest[0])
     sys.stdout.write(json.dumps(report))

@@ -35,6 +35,18 @@ def test_killed_at_a_random_moment(root, kills, capsys) -> None:
 
 
 @pytest.mark.slow
+def test_a_collection_killed_before_every_single_file_operation(root) -> None:
+    report = kill(root, "collect")
+
+    assert report["points"] > 30, "the audit hook sees the file operations"
+    assert report["damaged"] == [], "no version was ever seen with only some of its files"
+    assert report["lost"] == [], "the current version stayed"
+    assert report["exit"] == ["0"], "the last collection had to break the locks of dead ones"
+    assert report["left"] == []
+    assert report["leftovers"] == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", ["publish", "heal"])
 def test_killed_before_every_single_file_operation(root, scenario) -> None:
     report = kill(root, "points", scenario)
