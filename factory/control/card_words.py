@@ -14,6 +14,8 @@ from factory.data.tokens import TOKENIZER
 ENTRIES = 12
 """Languages, reasons or licences that are listed; the others are added up."""
 
+DECLARED = "(functions declared)"
+
 
 @dataclass(frozen=True)
 class Table:
@@ -46,7 +48,7 @@ def tables(card: Card) -> Iterator[Table]:
     if counted and len(counted.kinds) > 1:
         yield _measures(("kind", "samples"), counted.kinds)
     if counted and counted.roles:
-        yield _measures(("role", "messages"), counted.roles)
+        yield _measures(("role", "messages"), _roles(counted))
     if card.rejected:
         yield _reasons(card.rejected, card.read)
 
@@ -88,7 +90,7 @@ def _turns(counted: Statistics | None) -> str:
         return ""
     turns = counted.turns
     trained = sum(one.trained_tokens for one in counted.roles.values())
-    loss = f"; {_share(trained, counted.kinds['conversation'].tokens)} tokens carry loss"
+    loss = f"; {_share(trained, counted.kinds['conversation'].tokens)} of their tokens carry loss"
     return (
         f"{turns.least:,} to {turns.most:,} messages, half have at most "
         f"{turns.quantile(0.5):,.0f}{loss if trained else ''}"
@@ -111,6 +113,13 @@ def _licences(card: Card) -> str:
     if card.confidential:
         return f"{card.license}; rows state {card.license_count}"
     return _counted(card.licenses) if len(card.licenses) > 1 else [*card.licenses, card.license][0]
+
+
+def _roles(counted: Statistics) -> dict[str, Measure]:
+    """By role, and what is in no message: the functions that a conversation declares."""
+    spoken = sum(one.tokens for one in counted.roles.values())
+    declared = counted.kinds["conversation"].tokens - spoken
+    return counted.roles | ({DECLARED: Measure(tokens=declared)} if declared > 0 else {})
 
 
 def _measures(what: tuple[str, str], measures: Mapping[str, Measure]) -> Table:

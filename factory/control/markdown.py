@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 _MARKS = re.compile(r"([|\\`*_<>\[\]#~&!$])")
-_LIST = re.compile(r"^(\s*\d*)([-+=.)])", re.MULTILINE)
+_ITEM = re.compile(r"^(\s*)([-+=])|^(\s*\d+)([.)])(?=\s|$)", re.MULTILINE)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
@@ -40,4 +40,4 @@ def shortened(text: str, characters: int) -> str:
 
 def escaped(text: str) -> str:
     """Text as it is: marks at work in markdown are shown instead."""
-    return _LIST.sub(r"\1\\\2", _MARKS.sub(r"\\\1", text))
+    return _ITEM.sub(r"\1\3\\\2\4", _MARKS.sub(r"\\\1", text))

@@ -22,19 +22,12 @@ if TYPE_CHECKING:
 PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 240
 
-TALKS = 3
+TALKS = 2
 """Conversations, or pages with images, that are shown whole: they are long."""
 
-MESSAGES = 12
+MESSAGES = 10
 MESSAGE_CHARACTERS = 600
 TOOL_CHARACTERS = 300
-
-SPEAKERS: Mapping[str, str] = {
-    "system": "⚙️ system",
-    "user": "🧑 user",
-    "assistant": "🤖 assistant",
-    "tool": "🔧 tool",
-}
 
 
 def preview(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> str:
@@ -87,19 +80,19 @@ def _whole(content: Conversation | ImageText) -> str:
         return _parts(content.parts, MESSAGE_CHARACTERS)
     blocks = [_message(one) for one in content.messages[:MESSAGES]]
     left = len(content.messages) - MESSAGES
-    if content.tools:
-        blocks.insert(0, f"*may call: {', '.join(_functions(content.tools))}*")
+    names = ", ".join(_functions(content.tools or "[]"))
+    if names:
+        blocks.insert(0, f"*may call* {names}")
     if left > 0:
         blocks.append(f"*and {left:,} more messages*")
     return "\n\n".join(blocks)
 
 
 def _message(message: Message) -> str:
-    who = SPEAKERS.get(message.role, markdown.escaped(message.role))
     name = f" {markdown.code(message.name, PREVIEW_CHARACTERS)}" if message.name else ""
-    loss = " · trained" if message.trained else ""
+    loss = ", with loss" if message.trained else ""
     limit = TOOL_CHARACTERS if message.role == "tool" else MESSAGE_CHARACTERS
-    blocks = [f"**{who}**{name}{loss}"]
+    blocks = [f"**{markdown.escaped(message.role)}**{name}{loss}"]
     if message.parts:
         blocks.append(_parts(message.parts, limit))
     blocks += [f"> → {_call(one)}" for one in message.tool_calls]
@@ -114,7 +107,7 @@ def _parts(parts: Iterable[Part], characters: int) -> str:
     return "\n>\n".join(
         markdown.quote(part.text, characters)
         if isinstance(part, Text)
-        else f"> 🖼 `image {part.image[:12]}`"
+        else f"> `[image {part.image[:12]}]`"
         for part in parts
     )
 

@@ -51,8 +51,11 @@ def language(text: str) -> str:
 
 @functools.cache
 def _identifier() -> "LanguageIdentifier":
+    import numpy as np
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(
+    found = LanguageIdentifier.from_model_file(
         MODEL_FILE, norm_probs=True, min_confidence=CONFIDENCE
     )
+    found.nb_ptc = found.nb_ptc.astype(np.float32)  # else every text converts what it needs of it
+    return found
