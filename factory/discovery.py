@@ -49,7 +49,7 @@ def datasets(folder: Path | None = None) -> dict[str, Dataset]:
     """
     root = (folder or definitions_folder()) / "datasets"
     found: dict[str, Dataset] = {}
-    problems: list[FactoryError] = []
+    problems: list[FactoryError] = [*_refuse_hidden(root, "Dataset")]
     for file in _declaring_files(root):
         path = file.relative_to(root).with_suffix("").as_posix()
         try:
@@ -89,6 +89,8 @@ def mixes(folder: Path | None = None) -> dict[str, Mix]:
     """
     found: dict[str, Mix] = {}
     root = (folder or definitions_folder()) / "mixes"
+    for problem in _refuse_hidden(root, "Mix"):
+        raise problem
     for file in _declaring_files(root):
         name = file.relative_to(root).with_suffix("").as_posix()
         declared = {
@@ -149,11 +151,59 @@ def _listed_fields() -> dict[str, dict[str, Field]]:
     return TypeAdapter(dict[str, dict[str, Field]]).validate_json(FIELDS.read_bytes())
 
 
+def job_names(folder: Path | None = None) -> frozenset[str] | None:
+    """Names of the training jobs under `definitions/jobs`, found without importing one.
+
+    None where a name is not spelled out: only Dagster, which takes seconds to load, knows then.
+    """
+    names: set[str] = set()
+    for file in _declaring_files((folder or definitions_folder()) / "jobs"):
+        for call in _calls(ast.walk(ast.parse(file.read_bytes())), "training_job"):
+            name = next(
+                (one.value for one in call.keywords if one.arg == "name"), (*call.args, None)[0]
+            )
+            if not isinstance(name, ast.Constant):
+                return None
+            names.add(str(name.value))
+    return frozenset(names)
+
+
 def _declaring_files(root: Path) -> Iterator[Path]:
     for file in sorted(root.rglob("*.py")):
         parts = file.relative_to(root).parts
         if not any(part.startswith(("_", ".")) for part in parts):
             yield file
+
+
+def _refuse_hidden(root: Path, what: str) -> Iterator[DeclarationError]:
+    """A declaration where nothing is looked for would be forgotten in silence."""
+    declaring = set(_declaring_files(root))
+    for file in sorted(root.rglob("*.py")):
+        if file in declaring or any(part.startswith(".") for part in file.relative_to(root).parts):
+            continue
+        for call in _calls(_made_on_import(ast.parse(file.read_bytes())), what):
+            yield DeclarationError(
+                f"{_shown(file)}, line {call.lineno}: {what}(...) declares nothing here, because a "
+                "name in that path starts with '_', which marks helpers. Rename the file or the "
+                "folder, or make it inside a function if it only helps others."
+            )
+
+
+def _calls(nodes: Iterable[ast.AST], name: str) -> Iterator[ast.Call]:
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            function = node.func
+            called = function.attr if isinstance(function, ast.Attribute) else function
+            if name == (called.id if isinstance(called, ast.Name) else called):
+                yield node
+
+
+def _made_on_import(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a module that are executed when it is imported."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield node
+            yield from _made_on_import(node)
 
 
 def _load(file: Path, kind: str, folder: Path | None) -> ModuleType:

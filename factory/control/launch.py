@@ -19,7 +19,7 @@ from typing import IO, Literal
 from pydantic import BaseModel, Field
 
 from factory import errors
-from factory.errors import FactoryError, RunFailed
+from factory.errors import FactoryError, RunFailed, SpecError
 from factory.settings import CHECKOUT, Settings, inherited_environment
 
 type Progress = Callable[[str], None]
@@ -73,6 +73,7 @@ def launch(
     Raises:
         SpecError: an unknown job, field or override, or a value out of range; nothing was started.
     """
+    _refuse_unknown_job(job)
     return _run(Request(kind="job", job=job, sets=dict(sets)), settings, progress)
 
 
@@ -89,6 +90,16 @@ def materialize(
         SpecError: a key is neither a dataset nor an asset of one; nothing was started.
     """
     return _run(Request(kind="assets", keys=list(keys), limit=limit), settings, progress)
+
+
+def _refuse_unknown_job(job: str) -> None:
+    """At once; Dagster, which looks again, takes seconds to load."""
+    from factory import discovery
+    from factory.control.nearest import naming
+
+    known = discovery.job_names()
+    if known is not None and job not in known:
+        raise SpecError(f"No job {job!r} in definitions/jobs. {naming(job, known)}")
 
 
 def _run(request: Request, settings: Settings | None, progress: Progress | None) -> LaunchResult:

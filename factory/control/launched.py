@@ -24,6 +24,7 @@ from factory.control.lineage import asset_key
 from factory.control.selection import select
 from factory.control.specs import check, with_sets
 from factory.control.training import SPEC_METADATA
+from factory.data.steps import Step
 from factory.discovery import datasets
 from factory.errors import FactoryError, SpecError
 from factory.namespace import Namespace
@@ -59,13 +60,14 @@ def main() -> int:
 
 def answer(request: Request, settings: Settings) -> LaunchResult:
     """Check the request against what exists, then run it to its end."""
-    location = Location()
+    chosen = select(request.keys, datasets().values()) if request.kind == "assets" else []
+    location = Location()  # takes seconds: after the names
     with ensure(settings) as instance:
         end_abandoned_runs(instance)
         Namespace(settings.root).sweep(STAGING_AGE)
         if request.kind == "job":
             return _job(request, location, instance)
-        return _assets(request, location, instance)
+        return _assets(request, chosen, location, instance)
 
 
 def _job(request: Request, location: Location, instance: dg.DagsterInstance) -> LaunchResult:
@@ -81,10 +83,11 @@ def _job(request: Request, location: Location, instance: dg.DagsterInstance) -> 
     return execute(location, request.job, instance, run_config=spec.model_dump())
 
 
-def _assets(request: Request, location: Location, instance: dg.DagsterInstance) -> LaunchResult:
+def _assets(
+    request: Request, chosen: list[Step], location: Location, instance: dg.DagsterInstance
+) -> LaunchResult:
     from factory.control.assets import op_name
 
-    chosen = select(request.keys, datasets().values())
     config: dict[str, Any] = {}
     if request.limit is not None:
         ops = {

@@ -5,7 +5,7 @@ and only reasons that its declaration spells out. The card of `deduplicated` is 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -172,9 +172,26 @@ def plain_metadata(version: "Version") -> dict[str, Any]:
 def check_metadata(
     record: "CheckRecord", version: "Version", *, confidential: bool
 ) -> dict[str, Any]:
-    """Metadata of one check result; of private data none of the facts, whose names may be rows."""
-    facts = {} if confidential else record.facts
-    return {"version": version.id, **facts}
+    """Metadata of one check result; of private data none of the facts, whose names may be rows.
+
+    Figures are single values, nested ones too, because Dagster plots those over the history of a
+    check; the form tells in it where the check itself was changed.
+    """
+    manifest = version.manifest
+    shown: dict[str, Any] = {"version": version.id, "form of the check": record.form}
+    if manifest.rows is not None:
+        shown["rows of the version"] = manifest.rows
+    if manifest.limit is not None:
+        shown["limited to rows"] = manifest.limit
+    return shown if confidential else dict(_figures(record.facts)) | shown
+
+
+def _figures(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _figures(dict(value), f"{above}{name}: ")
+        elif value is not None:
+            yield f"{above}{name}", value
 
 
 def scan_metadata(found: Any) -> dict[str, Any]:
