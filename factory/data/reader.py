@@ -21,7 +21,7 @@ from factory.data.images import Images
 from factory.data.pattern import Format, Pattern, chosen, stem
 from factory.data.row import Beside, Row
 
-__all__ = ["Notes", "read"]
+__all__ = ["Notes", "files", "read", "rows"]
 
 _FORMATS: dict[Format, Callable[[Opened], Iterator[Row]]] = {
     "xml": markup.rows,
@@ -59,12 +59,31 @@ def read(
     """
     source = _Source(root, pattern, notes, images)
     for name in names:
-        if pattern.members is not None:
-            yield from source.archive(name)
-        elif pattern.format(name) in ("frame", "tile"):
+        if pattern.members is None and pattern.format(name) in ("frame", "tile"):
             yield from source.parts(name)
         else:
-            yield from source.file(name)
+            for file in source.files(name):
+                yield from rows(file)
+
+
+def files(root: Path, name: str, pattern: Pattern, notes: Notes) -> Iterator[Opened]:
+    """What is read of one file: itself, or those of its members that the pattern names.
+
+    Each has to be read before the next one is asked for.
+
+    Raises:
+        BadFile: it is a damaged archive.
+    """
+    return _Source(root, pattern, notes, None).files(name)
+
+
+def rows(file: Opened) -> Iterator[Row]:
+    """The rows of an open file.
+
+    Raises:
+        BadFile: it cannot be parsed.
+    """
+    return _FORMATS[file.pattern.format(file.inner)](file)
 
 
 @dataclass(frozen=True)
@@ -74,39 +93,34 @@ class _Source:
     notes: Notes
     images: Images | None
 
-    def file(self, name: str) -> Iterator[Row]:
-        path = self.root / name
-        where = path if stem(name)[1] is None else None
-        with opened(path) as packed, self._plain(packed, name) as stream:
-            yield from self._rows(name, name, stream, partial(read_beside, self.root, name), where)
-
-    def archive(self, name: str) -> Iterator[Row]:
-        path, ratio = self.root / name, self.pattern.rows.max_ratio
-        with ArchiveBeside(path, name, ratio) as beside:
-            for member in archives.members(path, name, ratio):
-                if not _wanted(member.name, self.pattern, self.notes):
-                    continue
-                full = f"{name}!{member.name}"
-                with self._plain(member.stream, full) as stream:
-                    opener = partial(beside.read, member.name)
-                    yield from self._rows(full, member.name, stream, opener)
+    def files(self, name: str) -> Iterator[Opened]:
+        return self._members(name) if self.pattern.members is not None else self._file(name)
 
     def parts(self, name: str) -> Iterator[Row]:
         from factory.data.images.rows import rows  # not above: few datasets need what it needs
 
         return rows(self.root / name, name, self.pattern.element or "", self.images)
 
-    def _rows(
-        self,
-        name: str,
-        inner: str,
-        stream: BufferedReader,
-        opener: Beside,
-        path: Path | None = None,
-    ) -> Iterator[Row]:
+    def _file(self, name: str) -> Iterator[Opened]:
+        path = self.root / name
+        where = path if stem(name)[1] is None else None
+        with opened(path) as packed, self._plain(packed, name) as stream:
+            yield self._opened(name, stream, partial(read_beside, self.root, name), where)
+
+    def _members(self, name: str) -> Iterator[Opened]:
+        path, ratio = self.root / name, self.pattern.rows.max_ratio
+        with ArchiveBeside(path, name, ratio) as beside:
+            for member in archives.members(path, name, ratio):
+                if _wanted(member.name, self.pattern, self.notes):
+                    full = f"{name}!{member.name}"
+                    with self._plain(member.stream, full) as stream:
+                        yield self._opened(full, stream, partial(beside.read, member.name))
+
+    def _opened(
+        self, name: str, stream: BufferedReader, opener: Beside, path: Path | None = None
+    ) -> Opened:
         pixels = self.images.max_pixels if self.images is not None else None
-        file = Opened(name, stream, self.pattern, self.notes, opener, pixels, path)
-        return _FORMATS[self.pattern.format(inner)](file)
+        return Opened(name, stream, self.pattern, self.notes, opener, pixels, path)
 
     @contextmanager
     def _plain(self, packed: BufferedReader, name: str) -> Generator[BufferedReader]:

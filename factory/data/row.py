@@ -99,10 +99,11 @@ class Row:
         Raises:
             BadRow: it is none that the dataset allows.
         """
+        from factory.data.images import reasons
         from factory.data.images.pictures import decode
 
         if self.max_pixels is None:
-            raise BadRow("image in a dataset that declares none")
+            raise BadRow(reasons.NO_POLICY)
         return decode(data, self.max_pixels, name)
 
     def beside(self, path: str) -> bytes:

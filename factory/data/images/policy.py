@@ -50,11 +50,6 @@ class Images:
                 raise DeclarationError(
                     f"images: {name} is {value!r}; write a whole number from {lowest} on."
                 )
-        if self.tile**2 > self.max_pixels:
-            raise DeclarationError(
-                f"images: a tile of {self.tile} x {self.tile} pixels has more than the "
-                f"{self.max_pixels:,} that max_pixels allows. Change one of them."
-            )
         if not 0 <= self.min_tissue <= 1:
             raise DeclarationError(
                 f"images: min_tissue is {self.min_tissue!r}; write a share between 0 and 1."

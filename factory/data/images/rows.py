@@ -17,11 +17,11 @@ from factory.data.row import Row
 from factory.errors import BadRow
 
 
-def rows(path: Path, name: str, element: str, policy: Images | None) -> Iterator[Row]:
+def rows(file: Path | bytes, name: str, element: str, policy: Images | None) -> Iterator[Row]:
     """The rows of one file, in order.
 
     Args:
-        path: the file.
+        file: the file, or its content; OpenSlide reads files only.
         name: its path inside the source: the row's `file`, and what `burned_in_allowed` lists.
         element: `frame`, `tile` or `thumbnail`.
         policy: what the dataset declares about images.
@@ -30,7 +30,7 @@ def rows(path: Path, name: str, element: str, policy: Images | None) -> Iterator
         yield Row(name, None, bad=reasons.NO_POLICY)
         return
     try:
-        for position, part in enumerate(_parts(path, name, element, policy), start=1):
+        for position, part in enumerate(_parts(file, name, element, policy), start=1):
             if isinstance(part, BadRow):
                 yield Row(name, position, bad=part.reason)
             else:
@@ -39,12 +39,15 @@ def rows(path: Path, name: str, element: str, policy: Images | None) -> Iterator
         yield Row(name, None, bad=refused.reason)
 
 
-def _parts(path: Path, name: str, element: str, policy: Images) -> Iterator[Image | BadRow]:
+def _parts(file: Path | bytes, name: str, element: str, policy: Images) -> Iterator[Image | BadRow]:
     if element == "frame":
-        return _frames(path.read_bytes(), policy, name in policy.burned_in_allowed)
+        data = file.read_bytes() if isinstance(file, Path) else file
+        return _frames(data, policy, name in policy.burned_in_allowed)
+    if isinstance(file, bytes):
+        raise BadRow(reasons.SLIDE_DAMAGED)
     if element == "thumbnail":
-        return iter([thumbnail(path, policy)])
-    return tiles(path, policy)
+        return iter([thumbnail(file, policy)])
+    return tiles(file, policy)
 
 
 def _frames(data: bytes, policy: Images, allowed: bool) -> Iterator[Image | BadRow]:

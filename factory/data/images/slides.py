@@ -58,6 +58,8 @@ def tiles(path: Path, policy: Images) -> Iterator[Image | BadRow]:
     Raises:
         BadRow: the file is no slide, is damaged, or has no such level.
     """
+    if policy.tile**2 > policy.max_pixels:
+        raise BadRow(reasons.TOO_LARGE)
     slide = _open(path)
     try:
         if policy.level >= slide.level_count:

@@ -21,7 +21,6 @@ from factory.keys import public
         {"thumbnail": 8},
         {"tile": -1},
         {"level": -1},
-        {"tile": 1_000, "max_pixels": 10_000},
         {"min_tissue": 1.5},
         {"min_tissue": float("nan")},
         {"window": (40, 0)},
