@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -23,12 +23,13 @@ def print_json(facts: Any) -> None:
     typer.echo(json.dumps(facts, indent=2, default=str, ensure_ascii=False))
 
 
-def table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Rows of the same columns as a Rich table; numbers are right-aligned."""
+def table(title: str, rows: Sequence[Mapping[str, Any]], *, numbers: Collection[str] = ()) -> Table:
+    """Rows of the same columns as a Rich table; numbers are right-aligned, as text those named."""
     result = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     first: Mapping[str, Any] = rows[0] if rows else {}
     for name, value in first.items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
+        number = number or name in numbers
         result.add_column(
             name, justify="right" if number else "left", overflow="fold", min_width=len(name)
         )

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from factory.control import card_page, reasons
+from factory.control import card_page, pictures, reasons
 from factory.control.card import card_of, shown_step
 from factory.control.previews import preview, removed_pairs
-from factory.data import Dataset, Dedup
+from factory.data import Dataset, Dedup, layout
 from factory.data.steps import Step
 from factory.errors import DeclarationError
 from factory.keys import Key, PrivateKey
@@ -131,7 +131,8 @@ def _card(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> di
     figures = card.figures()
     if isinstance(step.key, PrivateKey):
         return {"card": dg.MetadataValue.md(card_page.page(card)), **figures}
-    page = card_page.page(card, samples=preview(step, version, inputs))
+    sheet = pictures.sheet(version.path / layout.IMAGES)
+    page = card_page.page(card, pictures=sheet, samples=preview(step, version, inputs))
     shown = {"card": dg.MetadataValue.md(page), **figures}
     if card.duplicates:
         shown["removed pairs"] = dg.MetadataValue.md(removed_pairs(step, version, inputs))
@@ -188,8 +189,9 @@ def check_metadata(
 
 def _figures(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in facts.items():
-        if isinstance(value, Mapping):
-            yield from _figures(dict(value), f"{above}{name}: ")
+        if isinstance(value, dict):
+            inner: dict[str, Any] = value
+            yield from _figures(inner, f"{above}{name}: ")
         elif value is not None:
             yield f"{above}{name}", value
 

@@ -1,6 +1,6 @@
 """Previews: some rows of a version as markdown, for public datasets only.
 
-Who may be shown them is decided in `metadata`, which is the only caller.
+Who may be shown them is decided by the callers, `metadata` and the command `factory card`.
 """
 
 import json
@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from factory.control import markdown
+from factory.control.pictures import thumbnails
 from factory.data import layout
 from factory.data.kinds import Conversation, ImageText, Message, Part, Text, ToolCall
 from factory.data.sample import Sample
@@ -25,6 +26,9 @@ PREVIEW_CHARACTERS = 240
 TALKS = 2
 """Conversations, or pages with images, that are shown whole: they are long."""
 
+PICTURES = 3
+"""Images of a sample that are shown; of the others there is the name."""
+
 MESSAGES = 10
 MESSAGE_CHARACTERS = 600
 TOOL_CHARACTERS = 300
@@ -36,25 +40,32 @@ def preview(step: Step, version: "Version", inputs: "Mapping[Key, Version]") -> 
         files = islice(version.manifest.files.items(), PREVIEW_ROWS)
         rows = ((_cell(name), size(entry.size)) for name, entry in files)
         return markdown.table(("file", "size"), rows)
-    from factory.data import table
-
     match step.kind:
         case "split":
-            directory = version.path / layout.split_table(next(iter(step.dataset.split)))
+            return samples_of(version, layout.split_table(next(iter(step.dataset.split))))
         case "energon":
-            directory = inputs[step.inputs[0]].path / layout.split_table(step.split)
+            return samples_of(inputs[step.inputs[0]], layout.split_table(step.split))
         case _:
-            directory = version.path / layout.SAMPLES
-    return rendered(islice(table.samples(directory), PREVIEW_ROWS))
+            return samples_of(version)
 
 
-def rendered(samples: Iterable[Sample]) -> str:
+def samples_of(version: "Version", name: str = layout.SAMPLES, *, pictures: bool = True) -> str:
+    """The first samples of one of a version's tables."""
+    from factory.data import table
+
+    samples = list(islice(table.samples(version.path / name), PREVIEW_ROWS))
+    named = {one.image for sample in samples for one in sample.pictures[:PICTURES]}
+    shown = thumbnails(version.path / layout.IMAGES, named) if pictures else {}
+    return _rendered(samples, shown)
+
+
+def _rendered(samples: Iterable[Sample], shown: Mapping[str, str]) -> str:
     """Samples as a person would read them: texts in a table, what has turns or images in full."""
     flat: list[tuple[str, str]] = []
     whole: list[str] = []
     for sample in samples:
         if isinstance(sample.content, Conversation | ImageText):
-            whole.append(f"**{_cell(sample.id)}**\n\n{_whole(sample.content)}")
+            whole.append(f"**{_cell(sample.id)}**\n\n{_whole(sample.content, shown)}")
         else:
             flat.append((_cell(sample.id), _cell(_text(sample))))
     tables = [markdown.table(("id", "text"), flat)] if flat else []
@@ -75,10 +86,10 @@ def removed_pairs(step: Step, version: "Version", inputs: "Mapping[Key, Version]
     )
 
 
-def _whole(content: Conversation | ImageText) -> str:
+def _whole(content: Conversation | ImageText, shown: Mapping[str, str]) -> str:
     if isinstance(content, ImageText):
-        return _parts(content.parts, MESSAGE_CHARACTERS)
-    blocks = [_message(one) for one in content.messages[:MESSAGES]]
+        return _parts(content.parts, MESSAGE_CHARACTERS, shown)
+    blocks = [_message(one, shown) for one in content.messages[:MESSAGES]]
     left = len(content.messages) - MESSAGES
     names = ", ".join(_functions(content.tools or "[]"))
     if names:
@@ -88,13 +99,13 @@ def _whole(content: Conversation | ImageText) -> str:
     return "\n\n".join(blocks)
 
 
-def _message(message: Message) -> str:
+def _message(message: Message, shown: Mapping[str, str]) -> str:
     name = f" {markdown.code(message.name, PREVIEW_CHARACTERS)}" if message.name else ""
     loss = ", with loss" if message.trained else ""
     limit = TOOL_CHARACTERS if message.role == "tool" else MESSAGE_CHARACTERS
     blocks = [f"**{markdown.escaped(message.role)}**{name}{loss}"]
     if message.parts:
-        blocks.append(_parts(message.parts, limit))
+        blocks.append(_parts(message.parts, limit, shown))
     blocks += [f"> → {_call(one)}" for one in message.tool_calls]
     return "\n\n".join(blocks)
 
@@ -103,11 +114,11 @@ def _call(call: ToolCall) -> str:
     return markdown.code(f"{call.name}({call.arguments})", TOOL_CHARACTERS)
 
 
-def _parts(parts: Iterable[Part], characters: int) -> str:
+def _parts(parts: Iterable[Part], characters: int, shown: Mapping[str, str]) -> str:
     return "\n>\n".join(
         markdown.quote(part.text, characters)
         if isinstance(part, Text)
-        else f"> `[image {part.image[:12]}]`"
+        else f"> {shown.get(part.image, f'`image {part.image[:12]}`')}"
         for part in parts
     )
 
