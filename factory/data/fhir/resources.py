@@ -63,7 +63,7 @@ def _lines(element: Json, contained: Mapping[str, str]) -> Iterator[str]:
 def _element(name: str, value: object, contained: Mapping[str, str]) -> Iterator[str]:
     """A line for a value; for an element with parts, a line for each below its name."""
     if not isinstance(value, Mapping):
-        said = text(cast("object", value))
+        said = text(value)
         yield f"{name}: {said}" if said else ""
         return
     fields = cast("Json", value)
