@@ -116,9 +116,9 @@ def _function(function: FunctionType, home: str, seen: Seen) -> Iterator[str]:
 
 
 def _named(name: str, value: Any, home: str, seen: Seen) -> Iterator[str]:
-    """A module's own value: functions, classes, and constants; a cache or a counter is none."""
-    if isinstance(value, (*_SIMPLE, FunctionType, type, re.Pattern, tuple, frozenset)) or (
-        name.isupper() and isinstance(value, dict | list | set)
+    """What a module's name stands for: code, and constants; a cache or a counter is none."""
+    if isinstance(value, FunctionType | type | re.Pattern) or (
+        name.isupper() and isinstance(value, (*_SIMPLE, tuple, frozenset, dict, list, set))
     ):
         yield name
         yield from _told(value, home, seen)
@@ -141,8 +141,10 @@ def _class(kind: type, home: str, seen: Seen) -> Iterator[str]:
         return
     for name, member in sorted(vars(kind).items()):
         if name in _METHODS or not name.startswith("__"):
-            function = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
-            yield from _named(name, function, home, seen)
+            value = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+            if isinstance(value, (*_SIMPLE, FunctionType, tuple)):
+                yield name
+                yield from _told(value, home, seen)
     yield from _each(kind.__bases__, home, seen)
 
 

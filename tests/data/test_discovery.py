@@ -104,6 +104,34 @@ def test_every_problem_is_told_at_once(folder):
     assert "more.py declares the key" in message
 
 
+@pytest.mark.parametrize("path", ["_hidden/rows.py", "_rows.py", "__init__.py", "_a/b/rows.py"])
+def test_a_declaration_where_nothing_looks_for_it(folder, path):
+    put(folder, path, GOOD)
+    with pytest.raises(DeclarationError, match=r"Dataset\(\.\.\.\) declares nothing here"):
+        discovery.datasets(folder)
+
+
+def test_helpers_may_make_datasets_for_others(folder):
+    put(
+        folder,
+        "_shared/make.py",
+        f"def make():\n    {GOOD.splitlines()[0]}\n    return Dataset()\n",
+    )
+    put(folder, "_names.py", "WORDS = dict(a=1)\n")
+    put(folder, "rows.py", GOOD)
+    assert set(discovery.datasets(folder)) == {"public/text/rows"}
+
+
+def test_jobs_are_found_by_name_without_dagster(tmp_path):
+    jobs = tmp_path / "jobs"
+    jobs.mkdir()
+    (jobs / "one.py").write_text('a = training_job("smoke", X)\nb = t.training_job(name="b")')
+    assert discovery.job_names(tmp_path) == {"smoke", "b"}
+    (jobs / "two.py").write_text('for n in "ab":\n    training_job(f"smoke_{n}", X)')
+    assert discovery.job_names(tmp_path) is None
+    assert "smoke" in (discovery.job_names() or ())
+
+
 def test_a_dataset_may_be_imported_from_another_declaration(folder, monkeypatch):
     put(folder, "rows.py", GOOD)
     put(
