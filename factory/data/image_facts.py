@@ -4,7 +4,7 @@ How images are stored is in `table`; where this is shown, in `factory.control.ca
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,11 @@ def image_facts(directory: Path) -> ImageFacts | None:
         widest=max(widths),
         lowest=min(heights),
         highest=max(heights),
-        formats=Counter(str(row["format"]) for row in rows),
-        modes=Counter(str(row["mode"]) for row in rows),
-        modalities=Counter(modality for modality in stated if modality),
+        formats=_counts(row["format"] for row in rows),
+        modes=_counts(row["mode"] for row in rows),
+        modalities=_counts(modality for modality in stated if modality),
     )
+
+
+def _counts(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.cli.plot import curve
+from factory.cli.plot import bars, curve
 
 FINITE = st.floats(-1e6, 1e6)
 
@@ -26,3 +26,13 @@ def test_the_highest_value_reaches_the_top_and_the_lowest_the_bottom() -> None:
 
 def test_equal_values_are_a_flat_line() -> None:
     assert curve([3.0, 3.0], width=2, height=2)[-1].split("│")[1] == "▁▁"
+
+
+def test_bars_are_as_long_as_their_counts_and_never_nothing() -> None:
+    assert bars({"1": 1, "16": 800, "2": 0}, width=10) == [
+        " 1 │▏ 1",
+        f"16 │{'█' * 10} 800",
+        " 2 │ 0",
+    ]
+    assert bars({}) == []
+    assert bars({"a": 0}) == ["a │ 0"]

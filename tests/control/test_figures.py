@@ -5,7 +5,8 @@ import struct
 
 import pytest
 
-from factory.control.figures import histogram, loss_curve
+from factory.control.figures import lengths, loss_curve
+from factory.data.bins import Bins
 
 EVENT_BYTES = 60_000
 """A picture is stored in the event log with its materialization."""
@@ -18,16 +19,27 @@ def size_of(markdown: str) -> tuple[int, int]:
     return width, height
 
 
+def binned(numbers: list[int]) -> Bins:
+    bins = Bins()
+    for number in numbers:
+        bins.add(number)
+    return bins
+
+
 @pytest.mark.parametrize(
-    "lengths",
-    [[5], [7, 7, 7], [0, 1, 10**6], list(range(1, 200)), [10**9] * 3 + [1], [2, 3]],
-    ids=["one", "equal", "zero", "linear", "wide", "two"],
+    "numbers",
+    [[5], [7, 7, 7], [0], [0, 1, 10**6], list(range(1, 200)), [10**9] * 3 + [1], [2, 3]],
+    ids=["one", "equal", "zero", "from-zero", "linear", "wide", "two"],
 )
-def test_histogram(lengths: list[int]) -> None:
-    markdown = histogram(lengths, unit="characters")
+def test_lengths(numbers: list[int]) -> None:
+    markdown = lengths(binned(numbers), unit="tokens")
     assert size_of(markdown) == (616, 275)
     assert len(markdown) < EVENT_BYTES
-    assert markdown.startswith(f"![Histogram of {len(lengths):,} samples")
+    assert markdown.startswith(f"![Histogram of {len(numbers):,} samples")
+
+
+def test_no_lengths_have_no_picture() -> None:
+    assert lengths(Bins(), unit="tokens") == ""
 
 
 @pytest.mark.parametrize("losses", [[3.0], [9.0, 2.0], [1.5] * 50])
