@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from factory.data import loss
 from factory.data.dataset import Dataset
+from factory.data.formats.faults import SURROGATE
 from factory.data.row import Row
 from factory.data.sample import ERROR, Rejected, Sample, canonical
 from factory.errors import BadRow, StepError
@@ -92,7 +93,7 @@ def _completed(sample: object, dataset: Dataset) -> Sample:
     try:
         canonical(whole.as_dict())
     except UnicodeEncodeError:
-        raise BadRow("text that is not Unicode") from None  # a lone surrogate has no bytes
+        raise BadRow(SURROGATE) from None
     return loss.filled(whole, dataset.loss)
 
 
