@@ -16,6 +16,7 @@ An error names the value, says what follows from it and what to do::
     |-- BadRow                  a row cannot become a sample; rejected, and the step goes on
     |-- BadFile                 a source file cannot be parsed; named, with its position
     |-- StepError               a dataset step cannot finish with what it was given
+    |   `-- StepInterrupted     a worker of it died; what is finished is kept
     |-- SpecError               a run spec that cannot be run: unknown name, field or value
     |-- GateRefused             a run's datasets do not hold what a run needs
     `-- RunFailed               a training run ended without success
@@ -86,6 +87,10 @@ class BadFile(FactoryError):
 
 class StepError(FactoryError):
     """A dataset step cannot finish with what it was given."""
+
+
+class StepInterrupted(StepError):
+    """A worker of a dataset step died. What is finished is kept, and the next attempt goes on."""
 
 
 class SpecError(FactoryError):

@@ -119,13 +119,18 @@ def ray_address() -> str:
     Raises:
         SettingsError: there is none.
     """
-    address = os.environ.get("RAY_ADDRESS")
-    if not address:
+    address = ray_cluster()
+    if address is None:
         raise SettingsError(
             "RAY_ADDRESS is not set, so there is no cluster to train on. "
             "`factory launch JOB` makes one for the run and sets it."
         )
     return address
+
+
+def ray_cluster() -> str | None:
+    """The Ray cluster that this process is to use; none where it may start one of its own."""
+    return os.environ.get("RAY_ADDRESS") or None
 
 
 def inherited_environment(remove: tuple[str, ...] = ()) -> dict[str, str]:

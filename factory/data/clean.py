@@ -5,7 +5,7 @@ Rows come from `reader`. A row becomes a sample, or is refused with a reason; no
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from factory.data import loss
@@ -44,27 +44,55 @@ class Refused:
         return self.reason.startswith(ERROR)
 
 
-def cleaned(rows: Iterable[Row], dataset: Dataset) -> Iterator[Sample | Refused]:
-    """One outcome per row, in order.
+@dataclass
+class Errors:
+    """Rows on which `clean` raised, of one shard or of several."""
+
+    read: int = 0
+    """All rows, those without an error included."""
+
+    failed: int = 0
+    shown: list[str] = field(default_factory=list[str])
+    """The first ones, each with its reason."""
+
+    def count(self, outcome: Sample | Refused) -> None:
+        """Count the outcome of a row in."""
+        self.read += 1
+        if isinstance(outcome, Refused) and outcome.is_error:
+            self.failed += 1
+            if len(self.shown) < ERRORS_SHOWN:
+                self.shown.append(f"{outcome.id}: {outcome.reason}")
+
+    def merge(self, other: "Errors") -> None:
+        """Count in what was seen in a later shard."""
+        self.read += other.read
+        self.failed += other.failed
+        self.shown = [*self.shown, *other.shown][:ERRORS_SHOWN]
+
+    def refuse(self, dataset: Dataset, *, finally_: bool) -> None:
+        """Stop where there are too many; before the end that is known only of a fixed number.
+
+        Raises:
+            StepError: `clean` raised on more rows than the declaration allows.
+        """
+        counted = dataset.max_errors >= 1 or not dataset.max_errors
+        if not counted and not finally_:
+            return
+        if self.failed > (dataset.max_errors if counted else dataset.max_errors * self.read):
+            raise _too_many(dataset, self)
+
+
+def cleaned(rows: Iterable[Row], dataset: Dataset, errors: Errors) -> Iterator[Sample | Refused]:
+    """One outcome per row, in order; counts those on which `clean` raised.
 
     Raises:
-        StepError: `clean` raised on more rows than the declaration allows.
+        StepError: `clean` raised on more rows than the declaration allows, whatever comes.
     """
-    errors: list[Refused] = []
-    read = failed = 0
-    counted = dataset.max_errors if dataset.max_errors >= 1 else None
     for row in rows:
-        read += 1
         outcome = _outcome(row, dataset)
-        if isinstance(outcome, Refused) and outcome.is_error:
-            failed += 1
-            if len(errors) < ERRORS_SHOWN:
-                errors.append(outcome)
-            if failed > (counted or 0) and (counted is not None or not dataset.max_errors):
-                raise _too_many(dataset, failed, read, errors)
+        errors.count(outcome)
+        errors.refuse(dataset, finally_=False)
         yield outcome
-    if failed > (counted if counted is not None else dataset.max_errors * read):
-        raise _too_many(dataset, failed, read, errors)
 
 
 def _outcome(row: Row, dataset: Dataset) -> Sample | Refused:
@@ -84,6 +112,7 @@ def _outcome(row: Row, dataset: Dataset) -> Sample | Refused:
 def _completed(sample: object, dataset: Dataset) -> Sample:
     if not isinstance(sample, Sample):
         raise TypeError(f"clean returned {type(sample).__name__}, not Sample or Rejected")
+    _check_images(sample, dataset)
     whole = replace(
         sample,
         group=sample.group or sample.id,
@@ -95,6 +124,16 @@ def _completed(sample: object, dataset: Dataset) -> Sample:
     except UnicodeEncodeError:
         raise BadRow(SURROGATE) from None
     return loss.filled(whole, dataset.loss)
+
+
+def _check_images(sample: Sample, dataset: Dataset) -> None:
+    """Every image that the content names is there, and the dataset says that it has some."""
+    if not sample.pictures:
+        return
+    if dataset.images is None:
+        raise BadRow("an image in a dataset that declares none")
+    if any(one.image not in sample.images for one in sample.pictures):
+        raise BadRow("an image that is named and not given")
 
 
 def _described(error: Exception, dataset: Dataset) -> str:
@@ -115,11 +154,17 @@ def _excerpt(row: Row) -> str:
     if row.xml is not None:
         text = "".join(_beginning(row.xml))
     elif row.json is not None:
-        text = json.dumps(row.json, ensure_ascii=False)
+        text = json.dumps(row.json, ensure_ascii=False, default=_named)  # Parquet has dates, bytes
+    elif row.plain is not None:
+        text = row.plain[: 4 * EXCERPT_CHARACTERS]
     else:
         text = (row.data or b"")[: 4 * EXCERPT_CHARACTERS].decode(errors="replace")
     flat = " ".join(text.split())[:EXCERPT_CHARACTERS]
     return flat.encode(errors="replace").decode()
+
+
+def _named(value: object) -> str:
+    return f"<{type(value).__name__}>"
 
 
 def _beginning(element: "Element") -> Iterator[str]:
@@ -132,15 +177,16 @@ def _beginning(element: "Element") -> Iterator[str]:
             return
 
 
-def _too_many(dataset: Dataset, failed: int, read: int, errors: list[Refused]) -> StepError:
+def _too_many(dataset: Dataset, errors: Errors) -> StepError:
     allowed = (
         f"{dataset.max_errors:.0f}"
         if dataset.max_errors >= 1 or not dataset.max_errors
         else f"{dataset.max_errors:.2%} of the rows"
     )
-    listed = "\n".join(f"  {one.id}: {one.reason}" for one in errors)
+    listed = "\n".join(f"  {one}" for one in errors.shown)
     return StepError(
-        f"{dataset.key}: clean raised on {failed:,} of {read:,} rows, max_errors allows {allowed}. "
+        f"{dataset.key}: clean raised on {errors.failed:,} of {errors.read:,} rows, "
+        f"max_errors allows {allowed}. "
         "No version was written. Mend clean for these rows, return Rejected for them, "
         f"or raise max_errors:\n{listed}"
     )

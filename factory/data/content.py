@@ -6,11 +6,12 @@ Files are hashed with their paths.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
-from factory.data.sample import Sample, canonical
+from factory.data.sample import canonical
 
 
 @dataclass
@@ -20,11 +21,25 @@ class RowsHash:
     count: int = 0
     total: int = 0
 
-    def add(self, sample: Sample) -> None:
-        """Count a sample in."""
-        digest = hashlib.sha256(canonical(sample.as_dict())).digest()
+    def add(self, sample: Mapping[str, Any]) -> None:
+        """Count a sample in, given as JSON has it."""
+        digest = hashlib.sha256(canonical(sample)).digest()
         self.total = (self.total + int.from_bytes(digest)) % 2**256
         self.count += 1
+
+    def merge(self, other: "RowsHash") -> None:
+        """Count in what another one has counted."""
+        self.total = (self.total + other.total) % 2**256
+        self.count += other.count
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON, for a part of a set that others are added to; `from_facts` reads it."""
+        return {"count": self.count, "total": f"{self.total:064x}"}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """The inverse of `facts`."""
+        return cls(facts["count"], int(facts["total"], 16))
 
     def hexdigest(self) -> str:
         """The hash of what was added so far."""

@@ -7,6 +7,7 @@ and all count alike.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,36 +25,35 @@ KINDS = ("exact", "near")
 """Equal after normalization, or at least as similar as the threshold says."""
 
 
-def removed(samples: Iterable[Sample], policy: Dedup | None, scratch: Path) -> pa.Table:
+def sign(samples: Iterable[Sample], policy: Dedup, path: Path) -> None:
+    """Write the signatures of samples, from which `removed` decides; a batch at a time."""
+    with pa.ipc.new_file(str(path), schema(policy)) as writer:
+        for batch in _batches(samples):
+            writer.write_batch(local(_rows(batch), policy))
+
+
+def removed(signatures: Iterable[Path], policy: Dedup) -> pa.Table:
     """The table of removed samples: id, id of the kept one, kind, similarity.
 
-    Signatures lie in the scratch file, so memory holds a batch of texts and no more; ids and band
-    keys stay small. The file is gone afterwards.
+    Signatures stay in their files, so memory holds ids and band keys, which are small.
 
     Raises:
         StepError: two samples have one id.
     """
-    if policy is None:
-        return REMOVED.empty_table()
-    try:
-        with pa.ipc.new_file(str(scratch), schema(policy)) as writer:
-            for batch in _batches(samples):
-                writer.write_batch(local(_rows(batch), policy))
-        with pa.memory_map(str(scratch)) as file:
-            return reduce([pa.ipc.open_file(file).read_all()], policy).removed
-    finally:
-        scratch.unlink(missing_ok=True)
+    with ExitStack() as stack:
+        opened = [stack.enter_context(pa.memory_map(str(path))) for path in signatures]
+        tables = [pa.ipc.open_file(file).read_all() for file in opened]
+        return reduce(tables, policy).removed
 
 
-def write(removed: pa.Table, directory: Path) -> None:
+def write(removed: pa.Table, path: Path) -> None:
     """Write the table of removed samples."""
-    directory.mkdir()
-    pq.write_table(removed, table.file(directory, 0), compression="zstd")
+    pq.write_table(removed, path, compression="zstd")
 
 
-def ids(removed: pa.Table) -> set[str]:
-    """Ids of the removed samples."""
-    return {f"{one}" for one in removed.column("id").to_pylist()}
+def none_removed() -> pa.Table:
+    """The table of a dataset whose samples all stay."""
+    return REMOVED.empty_table()
 
 
 def examples(directory: Path, count: int) -> list[dict[str, Any]]:

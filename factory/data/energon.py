@@ -18,21 +18,21 @@ import sys
 import tarfile
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from factory.data.fetch.command import run
 from factory.data.loss import FILE as LOSS
 from factory.data.loss import Loss
-from factory.data.progress import Say, Ticker
-from factory.data.sample import Sample, canonical
+from factory.data.progress import Say
 from factory.errors import StepError
 
 PARTS = ("train", "val", "test")
 """Names that Energon's loaders ask for."""
 
-MAX_NAME_CHARACTERS = 90
-"""A longer name would not fit into a plain tar header with its ending."""
+MAX_NAME_CHARACTERS = 78
+"""A longer name would not fit into a plain tar header with the longest ending, an image's."""
 
 META = ".nv-meta"
 
@@ -47,44 +47,61 @@ def entry_name(sample_id: str) -> str:
     return f"{name[: MAX_NAME_CHARACTERS - 33]}-{digest}"
 
 
-def in_order(samples: Iterable[Sample]) -> list[Sample]:
-    """The order of entries: by a hash of the id, so that neighbours have nothing in common."""
-    return sorted(samples, key=lambda one: (hashlib.sha256(one.id.encode()).digest(), one.id))
+def place(sample_id: str) -> str:
+    """Where an entry stands among the others: by a hash, so neighbours have nothing in common."""
+    return hashlib.sha256(sample_id.encode()).hexdigest()
 
 
-def content_id(samples: Sequence[Sample], per_shard: int) -> str:
-    """What the shards hold: the samples in their order, and where a shard ends."""
-    digest = hashlib.sha256(f"{per_shard}\n".encode())
-    for sample in samples:
-        digest.update(canonical(sample.as_dict()) + b"\n")
-    return digest.hexdigest()
+def shard_name(number: int) -> str:
+    """The file name of a shard."""
+    return f"shard-{number:06d}.tar"
 
 
-def write_shards(
-    samples: Sequence[Sample], folder: Path, per_shard: int, ticker: Ticker
-) -> list[str]:
-    """Write the tars; returns their names.
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An image as an entry holds it."""
+
+    sha256: str
+    extension: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A sample as canonical JSON, and the images that it shows."""
+
+    id: str
+    content: bytes
+    images: Sequence[Stored] = ()
+
+
+def write_shard(path: Path, entries: Iterable[Entry]) -> str:
+    """Write the tar of a shard; gives the hash of what it says, for `content_id`.
+
+    An image lies beside its sample, as `<entry>.<16 digits of its hash>.<extension>`.
 
     Raises:
         StepError: two samples would get one name.
     """
-    names: list[str] = []
+    digest = hashlib.sha256()
     seen: set[str] = set()
-    for start in range(0, len(samples), per_shard):
-        names.append(f"shard-{start // per_shard:06d}.tar")
-        with tarfile.open(folder / names[-1], "w", format=tarfile.USTAR_FORMAT) as tar:
-            for sample in samples[start : start + per_shard]:
-                name = entry_name(sample.id)
-                if name in seen:
-                    raise StepError(f"Two samples have the id of entry {name}; ids must differ.")
-                seen.add(name)
-                content = canonical(sample.as_dict())
-                entry = tarfile.TarInfo(f"{name}.json")
-                entry.size = len(content)
-                tar.addfile(entry, io.BytesIO(content))
-                ticker.tick()
-    ticker.report()
-    return names
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+        for entry in entries:
+            name = entry_name(entry.id)
+            if name in seen:
+                raise StepError(f"Two samples have the id of entry {name}; ids must differ.")
+            seen.add(name)
+            digest.update(entry.content + b"\n")
+            _add(tar, f"{name}.json", entry.content)
+            for image in entry.images:
+                _add(tar, f"{name}.{image.sha256[:16]}.{image.extension}", image.data)
+    return digest.hexdigest()
+
+
+def content_id(shards: Iterable[str], per_shard: int, policy: Loss) -> str:
+    """What there is: the hashes of the shards in order, how long one is, what carries loss."""
+    lines = [f"{per_shard}", policy.to_json().decode().strip(), *shards]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def write_loss(folder: Path, policy: Loss) -> None:
@@ -122,7 +139,7 @@ def index_problems(folder: Path) -> list[str]:
     total = 0
     for name, entries in info["shard_counts"].items():
         with tarfile.open(folder / name) as tar:
-            found = len(tar.getnames())
+            found = sum(one.endswith(".json") for one in tar.getnames())
         total += found
         if found != entries:
             problems.append(f"{name} holds {found:,} entries, the index says {entries:,}")
@@ -134,3 +151,9 @@ def index_problems(folder: Path) -> list[str]:
     if indexed != total:
         problems.append(f"index.sqlite names {indexed:,} entries, the shards hold {total:,}")
     return problems
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    tar.addfile(entry, io.BytesIO(content))

@@ -187,8 +187,8 @@ class NothingLost:
         counts: dict[str, int] = {}
         for name in self.splits:
             before = found.count
-            for sample in table.samples(directory / layout.split_table(name)):
-                found.add(sample)
+            for row in table.plain_rows(directory / layout.split_table(name)):
+                found.add(row)
             counts[name] = found.count - before
         facts = layout.facts_of(directory)
         same = found.hexdigest() == facts["input_content"]

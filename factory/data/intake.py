@@ -13,7 +13,7 @@ from factory.data import content, layout, raw, table
 from factory.data.fetch import partner
 from factory.data.fetch.staging_area import staging_area, sweep
 from factory.data.images import allowed
-from factory.data.making import Job
+from factory.data.job import Job
 from factory.data.progress import Ticker
 from factory.data.sources import PartnerDrop
 from factory.namespace import Staging

@@ -1,33 +1,56 @@
 """Running a step: find the version that its input gives, or write it.
 
-What fills a version is in `making`; what decides that it is the same one is `steps.input_id`.
+What fills a version is in `making` and in the module of each step; what decides that it is the
+same one is `steps.input_id`.
 """
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from factory.data import content, intake, making
+from factory.data import (
+    cleaning,
+    content,
+    deduplicating,
+    dividing,
+    engines,
+    intake,
+    making,
+    preparing,
+)
 from factory.data.fetch import file_mirror
-from factory.data.making import Job
+from factory.data.job import Job
+from factory.data.phases import Workshop
 from factory.data.progress import Say
 from factory.data.sources import LocalFiles, PartnerDrop
 from factory.data.steps import Step, StepResult, input_id
 from factory.data.template import holes
-from factory.errors import StepError
+from factory.errors import BadFile, StepError, StepInterrupted
 from factory.keys import Key
 from factory.namespace import Namespace, Provenance, Staging, Version
 from factory.settings import Settings
 
 type Fill = Callable[[Job, Staging], None]
 
-_FILLS: dict[str, Fill] = {
-    "raw": making.fetched,
-    "clean": making.cleaned,
-    "deduplicated": making.deduplicated,
-    "split": making.divided,
-    "energon": making.prepared,
+_OVER_SHARDS: dict[str, Callable[[Job, Staging, Workshop], None]] = {
+    "clean": cleaning.cleaned,
+    "deduplicated": deduplicating.deduplicated,
+    "split": dividing.divided,
+    "energon": preparing.prepared,
 }
+
+
+def _over_shards(job: Job, staging: Staging) -> None:
+    """Fill a version shard by shard; what is finished of it outlives this process."""
+    fill = _OVER_SHARDS[job.step.kind]
+    with engines.opened(job.engine) as engine:
+        try:
+            fill(job, staging, Workshop(staging.work.open(), engine, job.say))
+        except StepInterrupted:
+            raise
+        except (BadFile, StepError):
+            staging.work.drop()  # it would come to the same end again
+            raise
 
 
 @dataclass
@@ -41,12 +64,13 @@ class Work:
     provenance: Provenance
     limit: int | None
     say: Say
+    engine: str
 
     def do(self) -> StepResult:
         """Make the version, unless it is there."""
         self._refuse_holes()
         self._refuse_missing_inputs()
-        job = Job(self.step, self.inputs, self.settings, self.limit, self.say)
+        job = Job(self.step, self.inputs, self.settings, self.limit, self.say, self.engine)
         source = self.step.dataset.source
         if self.step.kind == "raw" and isinstance(source, LocalFiles):
             folder, names = making.delivered(job, source)
@@ -55,9 +79,10 @@ class Work:
         if self.step.kind == "raw" and isinstance(source, PartnerDrop):
             state = intake.state(job, source)
             return self._made(job, intake.Intake(source, state), state)
-        first = self.step.kind == "raw"
-        mirrored = file_mirror.state(source, self.settings.mirrors) if first else ""
-        return self._made(job, _FILLS[self.step.kind], mirrored)
+        if self.step.kind == "raw":
+            mirrored = file_mirror.state(source, self.settings.mirrors)
+            return self._made(job, making.fetched, mirrored)
+        return self._made(job, _over_shards)
 
     def _refuse_holes(self) -> None:
         file = self.step.dataset.declared_in

@@ -18,6 +18,8 @@ class Assignment:
 
     split_of: Mapping[str, str]
     filled: Mapping[str, int]
+    moved: Mapping[str, str]
+    """The groups that are not in the split that their hash gives, with the one they are in."""
 
 
 def position(group: str) -> int:
@@ -37,9 +39,16 @@ def assign(groups: Iterable[str], shares: Mapping[str, float]) -> Assignment:
             f"{len(places)} groups cannot fill the {len(shares)} splits {', '.join(shares)}. "
             "Declare fewer splits, or find out where the samples went: each split needs a group."
         )
-    split_of = {group: _split(place, shares) for group, place in places.items()}
+    by_hash = {group: _split(place, shares) for group, place in places.items()}
+    split_of = dict(by_hash)
     filled = _fill(places, split_of, shares)
-    return Assignment(split_of, filled)
+    moved = {group: name for group, name in split_of.items() if name != by_hash[group]}
+    return Assignment(split_of, filled, moved)
+
+
+def split_of(group: str, shares: Mapping[str, float]) -> str:
+    """The split that the hash of a group gives."""
+    return _split(position(group), shares)
 
 
 def _split(place: int, shares: Mapping[str, float]) -> str:

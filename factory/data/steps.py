@@ -114,10 +114,10 @@ def input_id(
 
 
 _MODULES = {
-    "clean": ("factory.data.clean", "factory.data.reader", "factory.data.table"),
-    "deduplicated": ("factory.data.deduplicate", "factory.data.table"),
-    "split": ("factory.data.split", "factory.data.table"),
-    "energon": ("factory.data.energon", "factory.data.table"),
+    "clean": ("factory.data.cleaning",),
+    "deduplicated": ("factory.data.deduplicating",),
+    "split": ("factory.data.dividing",),
+    "energon": ("factory.data.preparing",),
 }
 """What does the work of a step. `run`, which only carries things to and fro, is not among them."""
 
@@ -164,6 +164,7 @@ def _parameters(dataset: Dataset, kind: str, split: str) -> dict[str, Any]:
                 "license": dataset.license,
                 "max_errors": dataset.max_errors,
                 "trained": dataset.loss.as_dict()["conversation"],
+                "images": dataset.images.as_dict() if dataset.images is not None else None,
             }
         case "deduplicated":
             policy = dataset.deduplicate
@@ -213,11 +214,13 @@ def run_step(  # noqa: PLR0913  the first three say what, the rest under which c
     settings: Settings,
     provenance: "Provenance",
     limit: int | None = None,
+    engine: str = "local",
     progress: Say = silent,
 ) -> StepResult:
     """Make the version of a step from these input versions, or find the one that is there.
 
-    The version is published, not current: run its checks, then promote it.
+    The version is published, not current: run its checks, then promote it. `engine` says what does
+    the work, and has no say in the result (`factory.data.engines`).
 
     Raises:
         BadFile: a source file cannot be parsed.
@@ -227,5 +230,5 @@ def run_step(  # noqa: PLR0913  the first three say what, the rest under which c
     """
     from factory.data.run import Work
 
-    work = Work(step, namespace, dict(inputs), settings, provenance, limit, progress)
+    work = Work(step, namespace, dict(inputs), settings, provenance, limit, progress, engine)
     return work.do()

@@ -63,9 +63,11 @@ class Writer:
 
     def add_sample(self, sample: Sample) -> None:
         """Append a sample."""
-        row = sample.as_dict()
-        row["meta"] = sorted(row["meta"].items())
-        self.add(row, sample.characters)
+        self.add_plain(sample.as_dict(), sample.characters)
+
+    def add_plain(self, sample: Mapping[str, Any], characters: int) -> None:
+        """Append a sample, given as JSON has it."""
+        self.add({**sample, "meta": sorted(sample["meta"].items())}, characters)
 
     def __enter__(self) -> Self:
         return self
@@ -85,6 +87,48 @@ class Writer:
             batch: pa.Table = pa.Table.from_pylist(self._batch, schema=self.schema)
             self._file.write_table(batch)
         self._batch, self._characters = [], 0
+
+
+@dataclass
+class BatchWriter:
+    """Appends rows that are in Arrow form already, such as some of a batch that was read."""
+
+    path: Path
+    schema: pa.Schema
+    rows: int = field(default=0, init=False)
+    _waiting: list[pa.RecordBatch] = field(default_factory=list[pa.RecordBatch], init=False)
+    _rows: int = field(default=0, init=False)
+    _bytes: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._file = pq.ParquetWriter(self.path, self.schema, compression="zstd")
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Append the rows of a batch."""
+        self._waiting.append(batch)
+        self.rows += batch.num_rows
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        if self._rows >= BATCH_ROWS or self._bytes >= BATCH_CHARACTERS:
+            self._flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self._flush()
+        self._file.close()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._file.write_table(pa.Table.from_batches(self._waiting, schema=self.schema))
+        self._waiting, self._rows, self._bytes = [], 0, 0
 
 
 def file(directory: Path, number: int) -> Path:
@@ -114,18 +158,32 @@ def write_samples(directory: Path, samples: Iterable[Sample]) -> None:
 
 def samples(directory: Path) -> Iterator[Sample]:
     """Read a table of samples, a batch at a time."""
-    for batch in _batches(directory):
-        for row in batch.to_pylist():
-            yield Sample.from_dict(row)
+    return map(Sample.from_dict, plain_rows(directory))
+
+
+def plain_rows(directory: Path) -> Iterator[dict[str, Any]]:
+    """Read a table of samples as JSON has them, without making a `Sample` of each."""
+    for path in files(directory):
+        for batch in batches(path):
+            yield from plain(batch)
+
+
+def plain(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Rows of samples as `Sample.as_dict` gives them."""
+    for row in batch.to_pylist():
+        kind = row["kind"]
+        sample = {name: row[name] for name in ("id", "group", "kind", "source", "license")}
+        yield {**sample, "meta": dict(row["meta"]), kind: row[kind]}
 
 
 def chosen(directory: Path, ids: Iterable[str]) -> dict[str, Sample]:
     """The samples of these ids, found without making the others."""
     wanted = pa.array(list(ids), pa.string())
     found: dict[str, Sample] = {}
-    for batch in _batches(directory):
-        for row in batch.filter(pc.is_in(batch.column("id"), wanted)).to_pylist():
-            found[row["id"]] = Sample.from_dict(row)
+    for path in files(directory):
+        for batch in batches(path):
+            for row in plain(batch.filter(pc.is_in(batch.column("id"), wanted))):
+                found[row["id"]] = Sample.from_dict(row)
     return found
 
 
@@ -152,10 +210,10 @@ def differences(directory: Path) -> list[str]:
     return []
 
 
-def _batches(directory: Path) -> Iterator[pa.RecordBatch]:
-    for path in files(directory):
-        with pq.ParquetFile(path) as opened:
-            yield from opened.iter_batches(batch_size=BATCH_ROWS)
+def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Read one file, a batch at a time: never more than a few groups of rows at once."""
+    with pq.ParquetFile(path) as opened:
+        yield from opened.iter_batches(batch_size=BATCH_ROWS, columns=columns)
 
 
 def _differences(path: Path) -> list[str]:

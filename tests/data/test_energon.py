@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.data import Sample, energon, free_checks, layout, table
-from factory.data.progress import Ticker, silent
+from factory.data import Loss, Sample, energon, free_checks, layout, table
+from factory.data.progress import silent
 from factory.errors import StepError
+from tests.shards import in_order, write_shards
 
 
 def document(sample_id: str) -> Sample:
@@ -26,8 +27,8 @@ def question(sample_id: str) -> Sample:
 
 def written(folder: Path, samples: list[Sample], per_shard: int = 4) -> dict[str, str]:
     folder.mkdir()
-    ordered = energon.in_order(samples)
-    names = energon.write_shards(ordered, folder, per_shard, Ticker(silent, "entries"))
+    write_shards(folder, in_order(samples), per_shard)
+    names = sorted(path.name for path in folder.iterdir())
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
 
@@ -61,13 +62,18 @@ def test_two_samples_with_one_id_are_refused(tmp_path):
         written(tmp_path / "a", [document("same"), question("same")])
 
 
-def test_content_id_follows_content_and_shards():
+def test_content_id_follows_content_shards_and_loss(tmp_path):
     samples = [document("a"), document("b")]
-    first = energon.content_id(samples, 10)
-    assert first == energon.content_id(list(samples), 10)
-    assert first != energon.content_id(samples[::-1], 10)
-    assert first != energon.content_id(samples, 1)
-    assert first != energon.content_id([document("a"), question("b")], 10)
+
+    def made(samples: list[Sample], per_shard: int = 10, policy: Loss = Loss()) -> str:  # noqa: B008
+        return energon.content_id(write_shards(tmp_path, samples, per_shard), per_shard, policy)
+
+    first = made(samples)
+    assert first == made(list(samples))
+    assert first != made(samples[::-1])
+    assert first != made(samples, 1)
+    assert first != made([document("a"), question("b")])
+    assert first != made(samples, policy=Loss(document=["sections"]))
 
 
 @pytest.fixture
@@ -101,11 +107,8 @@ def test_the_real_loader_reads_back_what_was_split(runner, mixed):
 @pytest.mark.slow
 def test_preparing_twice_gives_one_version_and_damage_is_seen(runner, mixed, tmp_path):
     version, _ = runner.until(mixed, "energon/test")
-    samples = energon.in_order(
-        table.samples(
-            runner.namespace.current(mixed.key / "split").path / layout.split_table("test")
-        )
-    )
+    divided = runner.namespace.current(mixed.key / "split").path
+    samples = in_order(list(table.samples(divided / layout.split_table("test"))))
     shards = written(tmp_path / "again", samples, per_shard=1_000)
     energon.prepare(tmp_path / "again", len(shards), silent)
     files = version.manifest.files
@@ -115,7 +118,7 @@ def test_preparing_twice_gives_one_version_and_damage_is_seen(runner, mixed, tmp
     shorter = samples[1:]
     (shard,) = shards
     (tmp_path / "again" / shard).unlink()
-    energon.write_shards(shorter, tmp_path / "again", 1_000, Ticker(silent, "entries"))
+    write_shards(tmp_path / "again", shorter)
     problems = energon.index_problems(tmp_path / "again")
     assert len(problems) == 2, problems
     (version.path / energon.META / "index.sqlite").unlink()

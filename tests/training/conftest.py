@@ -23,13 +23,13 @@ import pytest
 from dagster_pipes import PipesContextData, encode_param
 
 from factory.data import Sample, energon
-from factory.data.progress import Ticker
 from factory.keys import public
 from factory.namespace import Namespace, Provenance, Version
 from factory.reports import MESSAGES_DIRECTORY_PARAM
 from factory.settings import CHECKOUT, Settings
 from factory.spec import CodeIdentity, Launch, RunSpec
 from factory.training.train import SLOW_IMPORTS
+from tests.shards import content_id, write_shards
 
 KEY = public("text/plos/energon/train")
 WORDS = (
@@ -66,11 +66,9 @@ def publish(namespace: Namespace, samples: list[Sample]) -> Version:
         licenses=["CC-BY-4.0"],
     )
     with writing as staging:
-        energon.write_shards(samples, staging.path, 1_000, Ticker(_silent, "written"))
+        contents = write_shards(staging.path, samples)
         energon.prepare(staging.path, 1, _silent)
-        staging.describe(
-            content_id=energon.content_id(samples, 1_000), rows=len(samples), columns={}, facts={}
-        )
+        staging.describe(content_id=content_id(contents), rows=len(samples), columns={}, facts={})
     namespace.promote(staging.version)
     return staging.version
 

@@ -9,9 +9,9 @@ import yaml
 from factory.data import Dataset, LocalFiles, Rejected, Sample, energon
 from factory.data.encoder import task_encoder, text_of, tokens_of
 from factory.data.mix import Mix, blend, required_samples
-from factory.data.progress import Ticker
 from factory.keys import public
 from factory.spec import RunSpec
+from tests.shards import write_shards
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,7 +33,7 @@ def dataset(name: str) -> Dataset:
 
 def write(folder: Path, samples: list[Sample]) -> Path:
     folder.mkdir()
-    energon.write_shards(samples, folder, 1_000, Ticker(print, "written"))
+    write_shards(folder, samples)
     energon.prepare(folder, 1, print)
     return folder
 
