@@ -90,11 +90,11 @@ class Rows:
 
     def parameters(self) -> str | dict[str, Any]:
         """What a manifest holds of it: the pattern, and whatever was declared besides."""
-        declared = {
-            one.name: getattr(self, one.name)
-            for one in fields(self)
-            if getattr(self, one.name) != one.default
-        }
+        declared: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value != one.default:
+                declared[one.name] = list(value) if isinstance(value, tuple) else value
         return self.pattern if declared.keys() == {"pattern"} else declared
 
 

@@ -9,15 +9,15 @@ CELL = re.compile(r"Question:(?P<question>.*?)\nURL:(?P<url>.*?)\nAnswer:(?P<ans
 
 
 def clean(row: Row) -> Sample | Rejected:
-    """Question, address and answer stand in one cell."""
+    """Question, address and answer stand in one cell; some answers were judged several times."""
     found = CELL.fullmatch(row.text("Answer").strip())
     if found is None:
         return Rejected("not a question with an answer")
     question, url, answer = (part.strip() for part in found.groups())
     if not answer:
         return Rejected("no answer")
-    name = row.text("AnswerID").strip().removesuffix(".txt")
-    return Sample.question(id=name, question=question, answer=answer, meta={"url": url})
+    meta = {"url": url, "answer": row.text("AnswerID").strip()}
+    return Sample.question(id=row.id, question=question, answer=answer, meta=meta)
 
 
 liveqa_medical = Dataset(

@@ -1,17 +1,17 @@
 """MT-Bench: 80 conversations of two questions each, a third with reference answers (English)."""
 
 from factory.data import Dataset, Git, Row, Sample, checks
-from factory.data.kinds import Message
 from factory.keys import public
 
 
 def clean(row: Row) -> Sample:
-    """The two questions as a user's turns; a model under test answers each."""
+    """What a user asks in two turns. Nobody answers yet, so it is no conversation."""
     record = row.record
-    turns = [Message.of("user", text) for text in record["turns"]]
-    references = {f"reference {n}": text for n, text in enumerate(record.get("reference", ()), 1)}
-    meta = {"category": row.text("category"), **references}
-    return Sample.conversation(id=str(record["question_id"]), messages=turns, meta=meta)
+    asked = [(f"Turn {number}", text) for number, text in enumerate(record["turns"], 1)]
+    answers = enumerate(record.get("reference", ()), 1)
+    known = [(f"Reference {number}", text) for number, text in answers if text]
+    category = row.text("category")
+    return Sample.document(id=str(record["question_id"]), title=category, sections=asked + known)
 
 
 mt_bench = Dataset(

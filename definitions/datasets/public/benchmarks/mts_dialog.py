@@ -1,4 +1,4 @@
-"""MTS-Dialog, validation and the two test parts: 500 visits with the note's section (English)."""
+"""MTS-Dialog, the two test parts: 400 visits, each with one section of the note (English)."""
 
 from definitions.datasets.public.dialogue.mts_dialog import note_of
 from factory.data import Dataset, Git, Row, Sample, checks
@@ -17,8 +17,8 @@ mts_dialog = Dataset(
     source=Git(
         url="https://github.com/abachaa/MTS-Dialog",
         revision="3ff0801933608d6f570468c13125125fb5cabdea",
-        rows="Main-Dataset/MTS-Dialog-[TV]*Set*.csv",
+        rows="Main-Dataset/MTS-Dialog-TestSet-*.csv",
     ),
     clean=clean,
-    checks=[checks.rows(500, 500)],
+    checks=[checks.rows(400, 400)],
 )

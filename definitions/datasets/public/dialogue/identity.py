@@ -6,7 +6,7 @@ from factory.keys import public
 
 
 def clean(row: Row) -> Sample:
-    """Nearly all are alike by construction, so most are removed as duplicates."""
+    """Names and phrases vary, so none is a duplicate by its words."""
     return Sample.conversation(id=row.text("id"), messages=sharegpt.messages(row.record))
 
 
