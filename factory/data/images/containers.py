@@ -54,7 +54,7 @@ def _png(data: bytes) -> Stripped | None:
 
 
 _JPEG_NAMES: Mapping[int, str] = {0xE1: "exif", 0xE2: "colour profile", 0xFE: "comment"}
-_END_OF_SCAN = re.compile(rb"\xff+[^\x00\xd0-\xd7\xff]")
+_END_OF_SCAN = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 _SCAN, _END = 0xDA, 0xD9
 
 

@@ -160,7 +160,7 @@ def _loaded(data: bytes) -> "tuple[Pixels.Image, int]":
 
     with Pixels.open(io.BytesIO(data), formats=_FORMATS) as opened:
         opened.load()
-        return opened.copy(), _orientation(opened)
+        return opened, _orientation(opened)
 
 
 def _check_size(size: tuple[int, int], max_pixels: int) -> None:
