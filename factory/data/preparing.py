@@ -22,7 +22,6 @@ from factory.data.images.image import EXTENSIONS
 from factory.data.phases import Workshop
 from factory.data.sample import Sample, canonical
 from factory.data.shards import Shard
-from factory.data.steps import SAMPLES_PER_SHARD
 from factory.namespace import Staging
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ PLAN = "plan.json"
 
 def prepared(job: "Job", staging: Staging, shop: Workshop) -> None:
     """Energon: the samples of one split in shards, with Energon's index."""
-    split = job.step.split
+    split, per_shard = job.step.split, _per_shard(job)
     shards = job.table(layout.split_table(split))
     planned = shop.once("planned", lambda folder: _planned(job, shards, folder))
     buckets = _read_plan(planned.file(PLAN))
@@ -47,7 +46,7 @@ def prepared(job: "Job", staging: Staging, shop: Workshop) -> None:
     images = _images(job, shop, planned, scattered)
     done = shop.every(
         "written",
-        WriteBucket(planned.file(PLAN)),
+        WriteBucket(planned.file(PLAN), per_shard),
         [_bucket(number, scattered + images) for number in range(len(buckets.first_shards))],
         what="entries written",
     )
@@ -59,7 +58,7 @@ def prepared(job: "Job", staging: Staging, shop: Workshop) -> None:
     energon.write_loss(staging.path, policy)
     contents = [content for one in done for content in one.facts["contents"]]
     staging.describe(
-        content_id=energon.content_id(contents, SAMPLES_PER_SHARD, policy),
+        content_id=energon.content_id(contents, per_shard, policy),
         rows=planned.facts["rows"],
         facts={
             "shards": buckets.shards,
@@ -67,6 +66,10 @@ def prepared(job: "Job", staging: Staging, shop: Workshop) -> None:
             "characters": sum(one.facts["characters"] for one in scattered),
         },
     )
+
+
+def _per_shard(job: "Job") -> int:
+    return int(job.step.parameters["samples_per_shard"])
 
 
 def _planned(job: "Job", shards: Sequence[Shard], folder: Path) -> Facts:
@@ -79,7 +82,7 @@ def _planned(job: "Job", shards: Sequence[Shard], folder: Path) -> Facts:
         groups = pq.read_metadata(path)
         size += sum(groups.row_group(n).total_byte_size for n in range(groups.num_row_groups))
     places.sort()
-    buckets = Buckets.plan(places, SAMPLES_PER_SHARD, size)
+    buckets = Buckets.plan(places, _per_shard(job), size)
     plan = [list(buckets.first_shards), list(buckets.first_places), buckets.shards]
     (folder / PLAN).write_text(json.dumps(plan))
     return {"rows": len(places)}
@@ -169,6 +172,7 @@ class WriteBucket:
     """Sorts the samples of a bucket and writes its shards of the output."""
 
     plan: Path
+    per_shard: int
 
     def __call__(self, shard: Shard, folder: Path, tick: Tick) -> Facts:
         """Write the tars."""
@@ -183,8 +187,8 @@ class WriteBucket:
             for one in held([Path(path) for path in shard.names if path.endswith(IMAGES)])
         }
         contents: list[str] = []
-        for start, number in zip(range(0, len(lines), SAMPLES_PER_SHARD), numbers, strict=True):
-            part = lines[start : start + SAMPLES_PER_SHARD]
+        for start, number in zip(range(0, len(lines), self.per_shard), numbers, strict=True):
+            part = lines[start : start + self.per_shard]
             entries = _entries(part, images)
             contents.append(energon.write_shard(folder / energon.shard_name(number), entries))
             tick(len(part))
