@@ -65,9 +65,10 @@ def _pairs(
 def _pair(
     namespace: Namespace, key: Key, v1: str | None, v2: str | None
 ) -> tuple[Version, Version]:
+    named = resolve(namespace, key, v1) if v1 else None
     every = namespace.versions(key)
     after = resolve(namespace, key, v2) if v2 else namespace.current(key) or every[0]
-    before = resolve(namespace, key, v1) if v1 else _before(every, after)
+    before = named or _before(every, after)
     if before == after:
         raise NamespaceError(f"{after} is compared with itself. Name another version.")
     return before, after

@@ -45,11 +45,14 @@ def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
     found = [(step, namespace.current(step.key)) for step in _read_steps(mix)]
     read = [(step, version) for step, version in found if version is not None]
     run = RunDirectory(_classification(mix), run_id, namespace.root)
-    problems += _not_pinned(run, [version for _, version in read], spec, namespace)
-    for step, version in found:
-        if version is None:
-            problems.append(f"{step.key} is not materialized: nothing is current there.")
-            continue
+    problems += [
+        f"{step.key} is not materialized: nothing is current there."
+        for step, version in found
+        if version is None
+    ]
+    if gone := _not_pinned(run, [version for _, version in read], spec, namespace):
+        raise GateRefused(_refusal(spec, [*problems, *gone]))
+    for step, version in read:
         if version.manifest.partial and not factory.settings.allow_partial:
             problems.append(_partial(version))
         problems += _problems(step, version, namespace, required_samples(spec, step.split))
