@@ -14,6 +14,13 @@ from factory.data.tokens import TOKENIZER
 ENTRIES = 12
 """Languages, reasons or licences that are listed; the others are added up."""
 
+PLURALS: Mapping[str, str] = {
+    "document": "documents",
+    "question": "questions",
+    "conversation": "conversations",
+    "image_text": "images with text",
+}
+
 DECLARED = "(functions declared)"
 
 
@@ -56,7 +63,7 @@ def tables(card: Card) -> Iterator[Table]:
 def _kinds(counted: Statistics | None) -> str:
     if counted is None or len(counted.kinds) != 1:
         return ""
-    return f", each a {next(iter(counted.kinds)).replace('_', ' ')}"
+    return f", all {PLURALS[next(iter(counted.kinds))]}"
 
 
 def _tokens(counted: Statistics | None) -> str:

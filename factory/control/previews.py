@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 240
+ID_CHARACTERS = 40
 
 TALKS = 2
 """Conversations, or pages with images, that are shown whole: they are long."""
@@ -65,9 +66,9 @@ def _rendered(samples: Iterable[Sample], shown: Mapping[str, str]) -> str:
     whole: list[str] = []
     for sample in samples:
         if isinstance(sample.content, Conversation | ImageText):
-            whole.append(f"**{_cell(sample.id)}**\n\n{_whole(sample.content, shown)}")
+            whole.append(f"**{_name(sample.id)}**\n\n{_whole(sample.content, shown)}")
         else:
-            flat.append((_cell(sample.id), _cell(_text(sample))))
+            flat.append((_name(sample.id), _cell(_text(sample))))
     tables = [markdown.table(("id", "text"), flat)] if flat else []
     return "\n\n---\n\n".join(tables + whole[:TALKS])
 
@@ -140,6 +141,11 @@ def _functions(tools: str) -> Iterator[str]:
 def _text(sample: Sample) -> str:
     """The beginning of a sample as a person would read it."""
     return " / ".join(islice(filter(None, sample.content.texts), 6))
+
+
+def _name(text: str) -> str:
+    """The end of a long id, which tells it from its neighbours."""
+    return markdown.escaped(text if len(text) <= ID_CHARACTERS else f"…{text[-ID_CHARACTERS:]}")
 
 
 def _cell(text: str) -> str:

@@ -46,7 +46,7 @@ def made(namespace: Namespace) -> None:
 def test_card(factory: Factory, made: None) -> None:
     found = factory("card", "public/text/medquad")
     assert found.code == 0, found.err
-    assert "3 of 4 rows read, each a question" in found.out
+    assert "3 of 4 rows read, all questions" in found.out
     assert "no answer" in found.out
     assert "64 │" in found.out
     assert "Why?" in found.out

@@ -113,7 +113,7 @@ def test_nothing_was_read(namespace: Namespace) -> None:
 
 def test_one_row(namespace: Namespace) -> None:
     card = made(namespace, documents(["Two words"]))
-    assert summary(card)["samples"] == "1 of 2 rows read, each a document"
+    assert summary(card)["samples"] == "1 of 2 rows read, all documents"
     assert summary(card)["tokens"].startswith("2 (tekken_240911); a sample has 2 to 2")
     assert summary(card)["licence"] == "CC-BY-4.0"
     assert card_page.page(card).count("data:image/png") == 1
