@@ -8,9 +8,8 @@ A mirror is a folder that `hf download --local-dir` made, whose records say of w
 """
 
 import shutil
-from collections.abc import Generator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -41,13 +40,12 @@ def fetch(source: HuggingFace, errand: Errand) -> Path:
     shutil.rmtree(files, ignore_errors=True)
     if errand.mirror is not None:
         snapshot, hashes = errand.mirror, _recorded(source, errand.mirror)
-        names = raw.wanted_of(list(hashes), source.rows)
     else:
-        snapshot = errand.scratch / "hub"
-        with _explained(source):
-            hashes = _listed(source)
-            names = raw.wanted_of(list(hashes), source.rows)
-            _download(source, names, snapshot, Ticker(errand.say, "files downloaded"))
+        snapshot, hashes = errand.scratch / "hub", _asked(source, lambda: _listed(source))
+    names = raw.wanted_of(list(hashes), source.rows)
+    if errand.mirror is None:
+        ticker = Ticker(errand.say, "files downloaded")
+        _asked(source, lambda: _download(source, names, snapshot, ticker))
     for name in Ticker(errand.say, "files verified").over(names):
         _verify(snapshot / name, hashes[name], name, source)
         copy = files / name
@@ -101,32 +99,29 @@ def _download(source: HuggingFace, names: list[str], folder: Path, ticker: Ticke
             raise
 
 
-@contextmanager
-def _explained(source: HuggingFace) -> Generator[None]:
-    """Errors of the hub in our words: the library's own quote addresses that are signed."""
+def _asked[T](source: HuggingFace, ask: Callable[[], T]) -> T:
+    """Ask the hub; errors in our words, since the library's own quote addresses that are signed."""
     import httpx
     from huggingface_hub import errors
 
-    problem = ""
     try:
-        yield
+        return ask()
     except errors.GatedRepoError:
         problem = "is gated: accept its terms on the hub, and give a token that may read it"
     except errors.RepositoryNotFoundError:
         problem = "is not on the hub, or is private and needs a token. Check repo and kind"
     except errors.RevisionNotFoundError:
-        problem = f"has no commit {source.revision}. Was the history rewritten?"
+        problem = f"has no commit {source.revision}: mistyped, or gone with a rewritten history"
     except errors.HfHubHTTPError as error:
         status = getattr(error.response, "status_code", "nothing")
         problem = f"could not be fetched: the hub answers {status}"
     except (errors.HFValidationError, errors.LocalEntryNotFoundError, httpx.HTTPError) as error:
         problem = (
-            f"could not be fetched ({type(error).__name__}). Is there a way to the hub from here? "
+            f"could not be fetched ({type(error).__name__}): look for a way to the hub from here. "
             "What has arrived is kept, and running the step again goes on from there"
         )
-    if problem:
-        hint = "FACTORY_MIRRORS can name a local copy."
-        raise SourceError(f"{source.address} {problem.rstrip('.?')}. {hint}")
+    # Outside the handlers: what the library said must not become the cause.
+    raise SourceError(f"{source.address} {problem}. FACTORY_MIRRORS can name a local copy.")
 
 
 def _recorded(source: HuggingFace, snapshot: Path) -> dict[str, str]:
