@@ -6,6 +6,7 @@ import typer
 
 from factory.cli.output import JsonFlag, console, print_json
 from factory.cli.progress import Progress
+from factory.data.engines import LOCAL, NAMES
 from factory.errors import SpecError
 from factory.settings import Settings
 
@@ -27,14 +28,24 @@ def materialize(
         int | None,
         typer.Option(min=1, help="Read only so many rows; such a version never becomes current."),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(metavar=" | ".join(NAMES), help="What does the work; the result is the same."),
+    ] = LOCAL,
     json: JsonFlag = False,
 ) -> None:
     """Materialize datasets through Dagster: what has not changed is reused."""
     from factory.control import launch as control
 
+    if engine not in NAMES:
+        raise SpecError(f"There is no engine {engine!r}; write one of {', '.join(NAMES)}.")
     progress = Progress(quiet=json)
     result = control.materialize(
-        keys, limit=limit, settings=Settings.from_environment(), progress=progress.line
+        keys,
+        limit=limit,
+        engine=engine,
+        settings=Settings.from_environment(),
+        progress=progress.line,
     )
     _report(result, json)
 

@@ -12,6 +12,7 @@ import dagster as dg
 from factory.control.lineage import asset_key, code_tag
 from factory.control.metadata import declared_metadata, kinds, owners, tags
 from factory.control.resources import RESOURCE
+from factory.data import engines
 from factory.data.dataset import Dataset
 from factory.data.steps import Step, steps
 
@@ -22,7 +23,22 @@ LIMIT = dg.Field(
     description="Read only so many rows. The result is marked, flows downstream in this run "
     "and never becomes current; no training run takes it.",
 )
-"""What the launchpad offers on a `clean` asset."""
+
+ENGINE = dg.Field(
+    dg.Enum("Engine", [dg.EnumValue(name) for name in engines.NAMES]),
+    is_required=False,
+    default_value=engines.LOCAL,
+    description="What does the work: this process, or a Ray cluster. The result is the same.",
+)
+
+_OVER_SHARDS = dg.Field({"engine": ENGINE})
+CONFIG = {
+    "clean": dg.Field({"limit": LIMIT, "engine": ENGINE}),
+    "deduplicated": _OVER_SHARDS,
+    "split": _OVER_SHARDS,
+    "energon": _OVER_SHARDS,
+}
+"""What the launchpad offers, by kind of step. Built once: a large location has thousands."""
 
 
 def catalog(datasets: Iterable[Dataset]) -> dg.Definitions:
@@ -54,7 +70,7 @@ def _asset(step: Step) -> dg.AssetsDefinition:
         from factory.control.materialize import materialize
 
         config: dict[str, Any] = context.op_config or {}
-        yield materialize(context, step, config.get("limit"))
+        yield materialize(context, step, config.get("limit"), config.get("engine", engines.LOCAL))
 
     # Built directly: with `@dg.asset`, most of a large location's load is looking at functions.
     op = dg.OpDefinition(
@@ -62,7 +78,7 @@ def _asset(step: Step) -> dg.AssetsDefinition:
         name=op_name(step),
         ins={name: dg.In(dg.Nothing) for name in inputs},
         outs={"result": dg.Out(dg.Nothing)},
-        config_schema={"limit": LIMIT} if step.kind == "clean" else None,
+        config_schema=CONFIG.get(step.kind),
         required_resource_keys={RESOURCE},
     )
     return dg.AssetsDefinition(

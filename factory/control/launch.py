@@ -19,6 +19,7 @@ from typing import IO, Literal
 from pydantic import BaseModel, Field
 
 from factory import errors
+from factory.data.engines import LOCAL
 from factory.errors import FactoryError, RunFailed, SpecError
 from factory.settings import CHECKOUT, Settings, inherited_environment
 
@@ -44,6 +45,7 @@ class Request(BaseModel, frozen=True, extra="forbid"):
     sets: dict[str, str] = Field(default_factory=dict)
     keys: list[str] = Field(default_factory=list)
     limit: int | None = None
+    engine: str = LOCAL
 
 
 class Message(BaseModel, frozen=True, extra="forbid"):
@@ -81,15 +83,19 @@ def materialize(
     keys: Sequence[str],
     limit: int | None = None,
     *,
+    engine: str = LOCAL,
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> LaunchResult:
     """Materialize datasets or single assets by key; what has not changed is reused.
 
+    `engine` does the work, and does not change what is made (`factory.data.engines`).
+
     Raises:
         SpecError: a key is neither a dataset nor an asset of one; nothing was started.
     """
-    return _run(Request(kind="assets", keys=list(keys), limit=limit), settings, progress)
+    request = Request(kind="assets", keys=list(keys), limit=limit, engine=engine)
+    return _run(request, settings, progress)
 
 
 def _refuse_unknown_job(job: str) -> None:

@@ -86,20 +86,25 @@ def _job(request: Request, location: Location, instance: dg.DagsterInstance) -> 
 def _assets(
     request: Request, chosen: list[Step], location: Location, instance: dg.DagsterInstance
 ) -> LaunchResult:
-    from factory.control.assets import op_name
+    from factory.control.assets import CONFIG, op_name
 
-    config: dict[str, Any] = {}
-    if request.limit is not None:
-        ops = {
-            op_name(step): {"config": {"limit": request.limit}}
-            for step in chosen
-            if step.kind == "clean"
-        }
-        if not ops:
-            raise SpecError("limit applies to `clean`, which is not among the assets named.")
-        config = {"ops": ops}
+    if request.limit is not None and all(step.kind != "clean" for step in chosen):
+        raise SpecError("limit applies to `clean`, which is not among the assets named.")
+    ops = {
+        op_name(step): {"config": _config(request, step.kind)}
+        for step in chosen
+        if step.kind in CONFIG
+    }
     assets = [asset_key(step.key) for step in chosen]
-    return execute(location, ASSET_JOB, instance, run_config=config, assets=assets)
+    return execute(location, ASSET_JOB, instance, run_config={"ops": ops}, assets=assets)
+
+
+def _config(request: Request, kind: str) -> dict[str, Any]:
+    """What was asked for, as the launchpad would have it."""
+    config: dict[str, Any] = {"engine": request.engine}
+    if kind == "clean" and request.limit is not None:
+        config["limit"] = request.limit
+    return config
 
 
 class _Console(logging.Logger):

@@ -24,7 +24,7 @@ CONFIDENTIAL = "What it saw may hold private data: `_checks.json` of the version
 
 
 def materialize(
-    context: dg.OpExecutionContext, step: Step, limit: int | None
+    context: dg.OpExecutionContext, step: Step, limit: int | None, engine: str
 ) -> dg.MaterializeResult:
     """Run one step, or reuse what the same input already gave, and report the version."""
     from factory.data.steps import run_step
@@ -43,6 +43,7 @@ def materialize(
             settings=factory.settings,
             provenance=factory.provenance(context.run.run_id),
             limit=limit,
+            engine=engine,
             progress=progress,
         )
         shown = made_metadata(step, result.version, reused=result.reused, inputs=inputs)
