@@ -58,6 +58,7 @@ def test_versions_say_which_is_current(factory: Factory, older: Version, newer: 
     rows = factory("versions", str(KEY), "--json").facts
     assert {row["version"]: row["current"] for row in rows} == {newer.id: True, older.id: False}
     assert rows[0]["checks"] == "1/1 passed"
+    assert [row["partial"] for row in rows] == [False, False]
 
 
 def test_rollback_makes_it_current_and_tells_dagster(

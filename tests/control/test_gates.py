@@ -1,6 +1,8 @@
 """The gate: what a run may read, whatever happened to it since it was made."""
 
+import hashlib
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,16 +11,18 @@ from factory import discovery
 from factory.control.gates import gate
 from factory.control.instance import ensure
 from factory.control.resources import Factory
-from factory.data import Check, CheckResult, LocalFiles
+from factory.data import Check, CheckResult, Git, LocalFiles
 from factory.data.mix import Mix
 from factory.errors import GateRefused, SpecError
 from factory.keys import private
 from factory.namespace import CheckRecord
+from factory.settings import Settings
 from factory.spec import Launch, RunSpec
 from tests.control.conftest import Bench, deliver, letters, settings_in
 
 pytestmark = pytest.mark.slow
 
+MIRRORED = "https://example.org/letters"
 TRAIN = "public/text/letters/energon/train"
 
 
@@ -108,6 +112,34 @@ def test_check_of_another_version_does_not_count(made: Bench, spec: RunSpec) -> 
 def test_limited_run_and_then_a_mix(bench: Bench, mixes: dict[str, Mix], spec: RunSpec) -> None:
     assert bench.run(limit=30).success
     assert f"{TRAIN} is not materialized" in refusal(bench, spec)
+
+
+def test_partial_version_and_then_a_mix(bench: Bench, mixes: dict[str, Mix], spec: RunSpec) -> None:
+    """It is current all the same, and only a test may train on it."""
+    whole = letters()
+    part = replace(whole, source=Git(url=MIRRORED, revision="a" * 40, rows="*.jsonl"))
+    mixes["letters"] = Mix(domain_shift=[(1.0, part)])
+    bench.declared[:] = [part]
+    bench.settings = bench.settings.model_copy(update={"mirrors": partial_mirror(bench.settings)})
+    assert bench.run().success
+    train = bench.current("energon/train")
+    assert f"{train} is PARTIAL: it was made from a mirror" in refusal(bench, spec)
+    bench.settings = bench.settings.model_copy(update={"allow_partial": True})
+    assert pass_gate(bench, spec).datasets[TRAIN] == train.id
+
+
+def partial_mirror(settings: Settings) -> Path:
+    """A mirror of one file, the one that was delivered."""
+    assert settings.drops is not None
+    folder = settings.drops / "letters"
+    sha256 = hashlib.sha256((folder / "rows.jsonl").read_bytes()).hexdigest()
+    (folder / "mirror.toml").write_text(
+        f'pin = "{"a" * 40}"\npartial = true\n[files]\n'
+        f'"rows.jsonl" = {{ path = "rows.jsonl", sha256 = "{sha256}" }}\n'
+    )
+    file = settings.drops / "mirrors.toml"
+    file.write_text(f'[mirrors]\n"{MIRRORED}" = "letters"\n')
+    return file
 
 
 def test_everything_wrong_is_listed_at_once(
