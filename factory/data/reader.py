@@ -21,7 +21,7 @@ from factory.data.images import Images
 from factory.data.pattern import Format, Pattern, chosen, stem
 from factory.data.row import Beside, Row
 
-__all__ = ["Notes", "files", "read", "rows"]
+__all__ = ["Notes", "files", "read", "rows", "wanted"]
 
 _FORMATS: dict[Format, Callable[[Opened], Iterator[Row]]] = {
     "xml": markup.rows,
@@ -111,7 +111,7 @@ class _Source:
         path, ratio = self.root / name, self.pattern.rows.max_ratio
         with ArchiveBeside(path, name, ratio) as beside:
             for member in archives.members(path, name, ratio):
-                if _wanted(member.name, self.pattern, self.notes):
+                if wanted(member.name, self.pattern, self.notes):
                     full = f"{name}!{member.name}"
                     with self._plain(member.stream, full) as stream:
                         yield self._opened(full, stream, partial(beside.read, member.name))
@@ -133,7 +133,7 @@ class _Source:
             yield stream
 
 
-def _wanted(member: str, pattern: Pattern, notes: Notes) -> bool:
+def wanted(member: str, pattern: Pattern, notes: Notes) -> bool:
     """Whether the pattern names a member; a Mac's twins have to be asked for by their name."""
     glob = pattern.members or ""
     if not chosen([member], glob):

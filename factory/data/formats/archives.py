@@ -77,6 +77,19 @@ def members(path: Path, name: str, max_ratio: float) -> Generator[Member]:
         yield from _tar(path, name, max_ratio)
 
 
+def comments(path: Path, name: str) -> list[str]:
+    """What a zip says beside its members.
+
+    Raises:
+        BadFile: it is damaged.
+    """
+    if not is_zip(name):
+        return []
+    with zip_archive(path, name) as archive:
+        found = [archive.comment, *(info.comment for info in archive.infolist())]
+    return [one.decode(errors="replace") for one in found if one]
+
+
 @dataclass
 class _Names:
     """Refuses names that lead out of the archive, and those that come again."""

@@ -24,7 +24,7 @@ RAGGED = "more or fewer cells than columns"
 def rows(file: Opened) -> Iterator[Row]:
     """One row per record below the header."""
     refuse_page(file.stream, file.name, "a table")
-    cells = _cells(file)
+    cells = records(file)
     columns = _columns(file, cells)
     for number, (line, row) in enumerate(cells, start=1):
         if len(row) != len(columns):
@@ -38,10 +38,15 @@ def rows(file: Opened) -> Iterator[Row]:
             yield file.row(number, json=record)
 
 
-def _cells(file: Opened) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each row, with the line that it begins in."""
+def records(file: Opened) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each row, the header's included, with the line that it begins in.
+
+    Raises:
+        BadFile: quotes are where none can be.
+    """
     csv.field_size_limit(limits.LARGEST_ROW)  # the library's own is 128 KiB, for the whole process
-    delimiter = file.rows.delimiter or ("\t" if file.pattern.format(_inner(file)) == "tsv" else ",")
+    is_tsv = file.pattern.format(file.inner) == "tsv"
+    delimiter = file.rows.delimiter or ("\t" if is_tsv else ",")
     quote = file.rows.quote
     dialect: dict[str, Any] = {"delimiter": delimiter, "strict": True}
     dialect |= {"quoting": csv.QUOTE_NONE} if quote is None else {"quotechar": quote}
@@ -57,10 +62,6 @@ def _cells(file: Opened) -> Iterator[tuple[int, list[str]]]:
             f"{file.name}, line {line + 1}: not a table: {error}. If its quotes are no quotes, "
             "declare Rows(quote=None)."
         ) from None
-
-
-def _inner(file: Opened) -> str:
-    return file.name.rpartition("!")[2]
 
 
 def _columns(file: Opened, cells: Iterator[tuple[int, list[str]]]) -> tuple[str, ...]:

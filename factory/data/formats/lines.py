@@ -4,8 +4,10 @@ Blank lines are no rows, but count. A line that is no JSON object ends the step 
 one whose texts cannot be kept is rejected alone.
 """
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import IO, Any, cast
 
 from factory.data.formats import limits
@@ -13,6 +15,7 @@ from factory.data.formats.encoding import text
 from factory.data.formats.errorpage import refuse_page
 from factory.data.formats.objects import BLANK, NotJson, Unusable, parse
 from factory.data.formats.opened import Opened
+from factory.data.pattern import Pattern, stem
 from factory.data.row import Row
 from factory.errors import BadFile
 
@@ -67,6 +70,19 @@ def lines(chunks: Iterable[str], name: str) -> Iterator[str]:
                 "which no row may be. Is it a list, in one line? Declare Rows(format='json')."
             )
     yield from _LINE.findall("".join(parts))
+
+
+def can_lose_lines(path: Path, pattern: Pattern) -> bool:
+    """Whether lines can be emptied in a file byte by byte, and the others keep their numbers.
+
+    JSON lines are the one format in which that is so.
+    """
+    name = path.name
+    if stem(name)[1] is not None or pattern.format(name) != "jsonl" or pattern.members is not None:
+        return False
+    with path.open("rb") as file:
+        wide = file.read(4).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"\0\0\xfe\xff"))
+    return not wide and pattern.rows.encoding in (None, "utf-8")
 
 
 def byte_lines(file: IO[bytes]) -> Iterator[bytes]:

@@ -34,6 +34,11 @@ class Opened:
         """What was declared."""
         return self.pattern.rows
 
+    @property
+    def inner(self) -> str:
+        """The name that says what the file is: inside of its archive, if it lies in one."""
+        return self.name.rpartition("!")[2]
+
     def row(self, position: int | None, **contents: Any) -> Row:
         """A row of this file, with what `Row` calls its contents."""
         return Row(self.name, position, max_pixels=self.max_pixels, opener=self.opener, **contents)
