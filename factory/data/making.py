@@ -28,13 +28,21 @@ def fetched(job: Job, staging: Staging) -> None:
         fetch(source, job.errand(files))
         _describe_files(files, raw.wanted(files, source.rows), staging)
         return
-    scratch = job.settings.state / "downloads" / "__".join(job.step.key.parts)
-    scratch.mkdir(parents=True, exist_ok=True)
+    scratch = _scratch(job, staging)
     found = fetch(source, job.errand(scratch))
     names = raw.wanted(found.folder, source.rows)
     raw.take(found.folder, names, files, Ticker(job.say, "files taken"))
     _describe_files(files, names, staging, partial=found.partial)
     shutil.rmtree(scratch)
+
+
+def _scratch(job: Job, staging: Staging) -> Path:
+    """Where downloads lie, also after a failure: private ones only where private files may."""
+    if job.step.dataset.source.classification == "private":
+        return staging.work.open()
+    scratch = job.settings.state / "downloads" / "__".join(job.step.key.parts)
+    scratch.mkdir(parents=True, exist_ok=True)
+    return scratch
 
 
 def delivered(job: Job, source: LocalFiles) -> tuple[Path, list[str]]:

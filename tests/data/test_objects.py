@@ -13,11 +13,14 @@ import httpx
 import pytest
 from moto.server import ThreadedMotoServer
 
-from factory.data import S3, Fsspec
+from factory.data import S3, Dataset, Fsspec, Rejected
 from factory.data.fetch import objects
 from factory.data.fetch.errand import Errand
 from factory.data.progress import silent
+from factory.data.steps import steps
 from factory.errors import DeclarationError, SourceError
+from factory.keys import private
+from tests.data.conftest import Find, Runner
 
 BODY = bytes(range(256)) * 2_000
 SMALL = b'{"id": 1}\n'
@@ -353,3 +356,46 @@ def test_only_files_that_count_are_parameters() -> None:
     with_other = s3({"b.jsonl": SMALL, "c.csv": SMALL})
     assert with_other.parameters() == s3({"b.jsonl": SMALL}).parameters()
     assert with_other.parameters() != s3({"b.jsonl": BODY}).parameters()
+
+
+CANARY = b"canary-4711"
+
+
+def letters(*, replaced: bool) -> Dataset:
+    """A private dataset of two files in a store, one of which somebody may have replaced."""
+    files = {f"{name}.jsonl": CANARY + name.encode() for name in ("one", "two")}
+    store = fsspec.filesystem("memory")
+    for name, content in files.items():
+        store.pipe(f"/private/{name}", b"other" if replaced and "two" in name else content)
+    source = Fsspec(
+        url="memory://private",
+        rows="*.jsonl",
+        classification="private",
+        files={name: sha256(content) for name, content in files.items()},
+    )
+    return Dataset(
+        key=private("text/stored"),
+        license="LicenseRef-test",
+        source=source,
+        clean=lambda row: Rejected("never"),
+        split={"train": 1.0},
+    )
+
+
+def test_a_failed_private_download_lies_in_the_private_tree_only(
+    runner: Runner, tmp_path: Path, files_with: Find
+) -> None:
+    with pytest.raises(SourceError, match=r"two\.jsonl is not the file that was declared"):
+        runner.step(steps(letters(replaced=True))[0])
+    found = files_with(tmp_path, CANARY)
+    assert found, "what arrived is kept, to go on from there"
+    assert all(path.is_relative_to(tmp_path / "root" / "private") for path in found)
+
+
+def test_a_private_download_leaves_nothing_but_the_version(
+    runner: Runner, tmp_path: Path, files_with: Find
+) -> None:
+    with suppress(SourceError):
+        runner.step(steps(letters(replaced=True))[0])
+    version = runner.step(steps(letters(replaced=False))[0]).version
+    assert all(path.is_relative_to(version.path) for path in files_with(tmp_path, CANARY))
