@@ -23,6 +23,8 @@ SHORTEST = 0.5
 FEW_TICKS_FROM_RATIO = 1_000
 """Largest over smallest length from which the axis names powers of ten only."""
 
+MANY_TICKS_BELOW_RATIO = 8
+
 
 def lengths(bins: Bins, *, unit: str) -> str:
     """How long samples are, as markdown, on a logarithmic axis; empty where there are none."""
@@ -37,8 +39,7 @@ def lengths(bins: Bins, *, unit: str) -> str:
     axes.stairs(counts, edges, fill=True, color=FILL)
     axes.vlines(edges[1:-1], 0, counts[1:], color="white", lw=0.5)
     axes.set_xscale("log")
-    wide = edges[-1] / edges[0] >= FEW_TICKS_FROM_RATIO
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_locator(LogLocator(subs=_named(edges[-1] / edges[0])))
     axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_formatter(FuncFormatter(_thousands))
@@ -60,6 +61,13 @@ def lengths(bins: Bins, *, unit: str) -> str:
     return _markdown(
         figure, f"Histogram of {bins.count:,} samples, {bins.least:,} to {bins.most:,} {unit}"
     )
+
+
+def _named(ratio: float) -> tuple[float, ...]:
+    """Which digits of a decade are named, on an axis of so much from end to end."""
+    if ratio >= FEW_TICKS_FROM_RATIO:
+        return (1.0,)
+    return (1.0, 2.0, 5.0) if ratio >= MANY_TICKS_BELOW_RATIO else tuple(map(float, range(1, 10)))
 
 
 def loss_curve(steps: Sequence[int], losses: Sequence[float]) -> str:
