@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
-from factory.data import Sample, language, tokens
+from factory.data import Sample, code_version, language, tokens
 from factory.data.bins import EDGES, Bins
 from factory.data.kinds import Message, Picture, ToolCall
 from factory.data.statistics import Measure, Statistics
@@ -227,6 +227,13 @@ class TestBins:
         found = bins.quantile(share)
         assert min(numbers) <= found <= max(numbers)
         assert bisect_right(EDGES, true) == bisect_right(EDGES, found)
+
+
+def test_counting_otherwise_makes_no_new_version() -> None:
+    closure, packages = code_version._closure("factory.data.run")
+    assert "factory.data.content" in closure
+    assert not {name for name in closure if name.rpartition(".")[2] in ("statistics", "tokens")}
+    assert not {"tiktoken", "mistral_common", "py3langid"} & packages
 
 
 @pytest.mark.slow
