@@ -177,9 +177,9 @@ def _declaring_files(root: Path) -> Iterator[Path]:
 
 def _refuse_hidden(root: Path, what: str) -> Iterator[DeclarationError]:
     """A declaration where nothing is looked for would be forgotten in silence."""
-    declaring = set(_declaring_files(root))
     for file in sorted(root.rglob("*.py")):
-        if file in declaring or any(part.startswith(".") for part in file.relative_to(root).parts):
+        path = f"/{file.relative_to(root).as_posix()}"
+        if "/_" not in path or "/." in path:
             continue
         for call in _calls(_made_on_import(ast.parse(file.read_bytes())), what):
             yield DeclarationError(

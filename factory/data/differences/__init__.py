@@ -4,7 +4,7 @@
 parameters, other inputs (`causes`). Then what the versions hold: samples by id (`matching`, read by
 `holdings`, shown by `examples`), or files by name (`files`) where a version has no samples.
 
-Memory is bounded by 48 bytes for each sample of both versions, whatever the samples hold.
+Memory is bounded by about 100 bytes for each sample of both versions, whatever they hold.
 """
 
 from collections.abc import Mapping
