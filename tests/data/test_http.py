@@ -236,3 +236,5 @@ def test_a_mirror_is_held_to_the_same_hash(fetch, site, tmp_path):
     copy.write_bytes(BODY[1:])
     with pytest.raises(SourceError, match=r"the mirror .*copy is not the file"):
         fetch(mirror=copy)
+    with pytest.raises(SourceError, match=r"is no file\. Name the file itself"):
+        fetch(mirror=tmp_path)

@@ -12,11 +12,14 @@ from pathlib import Path
 import huggingface_hub.constants
 import pytest
 
-from factory.data import HuggingFace
+from factory.data import Dataset, HuggingFace, Rejected
 from factory.data.fetch import hub
 from factory.data.fetch.errand import Errand
 from factory.data.progress import silent
+from factory.data.steps import steps
 from factory.errors import DeclarationError, SourceError
+from factory.keys import public
+from tests.data.conftest import Runner
 
 COMMIT = "c" * 40
 REPO = "somebody/notes"
@@ -275,6 +278,27 @@ def test_a_changed_snapshot_is_refused(fetch: Fetch, snapshot: Path, name: str) 
 def test_a_folder_without_records_is_told(fetch: Fetch, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="nothing is recorded in"):
         fetch(mirror=tmp_path)
+
+
+def test_a_step_from_a_mirror(runner: Runner, snapshot: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mirrors.toml"
+    file.write_text(f'[mirrors]\n"hf://datasets/{REPO}" = "{snapshot}"\n')
+    runner.settings = runner.settings.model_copy(update={"mirrors": file})
+    dataset = Dataset(
+        key=public("text/notes"),
+        license="CC0-1.0",
+        source=HuggingFace(repo=REPO, revision=COMMIT, rows="data/**/*.jsonl"),
+        clean=lambda row: Rejected("never"),
+        split={"train": 1.0},
+    )
+    version = runner.step(steps(dataset)[0]).version
+    assert not version.manifest.partial
+    assert version.manifest.parameters["hub"] == f"hf://datasets/{REPO}"
+    assert files_in(version.path / "files").keys() == {
+        "README.md",
+        "data/train.jsonl",
+        "data/deep/er/test.jsonl",
+    }
 
 
 @pytest.mark.parametrize(

@@ -200,6 +200,11 @@ class Download:
 
 
 def _copy_mirror(mirror: Path, target: Path, source: Http) -> None:
+    if not mirror.is_file():
+        raise SourceError(
+            f"The mirror {mirror} of {source.url} is no file. Name the file itself in "
+            "FACTORY_MIRRORS, or put a mirror.toml into the folder."
+        )
     found = sha256(mirror)
     if found != source.sha256:
         raise SourceError(_other_hash(source, f"the mirror {mirror}", found))
