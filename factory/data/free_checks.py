@@ -65,7 +65,7 @@ def run_checks(
 
     records: dict[str, CheckRecord] = {}
     for check in step.checks:
-        result = _run(check, version.path)
+        result = run_one(check, version.path)
         records[check.name] = CheckRecord(
             passed=result.passed,
             blocking=check.blocking,
@@ -76,6 +76,14 @@ def run_checks(
         )
     namespace.record_checks(version, records)
     return records
+
+
+def run_one(check: Check, directory: Path) -> CheckResult:
+    """A check that raises has not passed: a missing file must not look like a good one."""
+    try:
+        return check.function(directory)
+    except Exception as error:
+        return CheckResult(False, f"the check could not run: {type(error).__name__}: {error}")
 
 
 def files_intact(directory: Path) -> CheckResult:
@@ -255,14 +263,6 @@ def count_equals_split(directory: Path) -> CheckResult:
 
 def _check(name: str, function: Any, kind: str, description: str) -> Check:
     return Check(name, function, True, description, kind)
-
-
-def _run(check: Check, directory: Path) -> CheckResult:
-    """A check that raises has not passed: a missing file must not look like a good one."""
-    try:
-        return check.function(directory)
-    except Exception as error:
-        return CheckResult(False, f"the check could not run: {type(error).__name__}: {error}")
 
 
 def _groups(directory: Path, name: str) -> set[str]:

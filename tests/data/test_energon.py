@@ -122,7 +122,7 @@ def test_preparing_twice_gives_one_version_and_damage_is_seen(runner, mixed, tmp
     problems = energon.index_problems(tmp_path / "again")
     assert len(problems) == 2, problems
     (version.path / energon.META / "index.sqlite").unlink()
-    assert not free_checks._run(_check(runner, mixed, "index_opens"), version.path).passed
+    assert not free_checks.run_one(_check(runner, mixed, "index_opens"), version.path).passed
 
 
 def _check(runner, dataset, name):
