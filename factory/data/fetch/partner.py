@@ -20,6 +20,7 @@ from typing import Any
 from factory.data import raw
 from factory.data.fetch import local
 from factory.data.fetch.errand import Errand
+from factory.data.formats.lines import byte_lines, can_lose_lines
 from factory.data.identifiers.files import scan_files
 from factory.data.identifiers.kinds import Kind
 from factory.data.identifiers.report import ScanReport, place, shown
@@ -30,9 +31,6 @@ from factory.data.pattern import Pattern
 from factory.data.progress import Ticker
 from factory.data.sources import PartnerDrop
 from factory.errors import DeliveryRefused, SourceError
-
-LINES = ".jsonl"
-"""The one format out of which a row can be taken so that all others keep their places."""
 
 SHOWN_POSITIONS = 50
 """Positions that an error lists. The others are found when the delivery is scanned again."""
@@ -212,7 +210,7 @@ def _take_out(
     matched = set(pattern.matching(names))
     left_out = [name for name, found in rows.items() if None in found or name not in matched]
     inside = {name: found for name, found in rows.items() if name not in left_out}
-    fixed = sum(not name.lower().endswith(LINES) for name in inside)
+    fixed = sum(not can_lose_lines(copy / name, pattern) for name in inside)
     if fixed:
         raise _refusal(
             f"Rows with identifiers lie inside {fixed:,} files out of which a row cannot be taken "
@@ -231,8 +229,8 @@ def _take_out(
 def _empty_lines(path: Path, numbers: set[int | None]) -> None:
     without = path.with_name(f"{path.name}.without")
     with path.open("rb") as lines, without.open("xb") as kept:
-        for number, line in enumerate(lines, start=1):
-            kept.write(b"\n" if number in numbers else line)
+        for number, line in enumerate(byte_lines(lines), start=1):
+            kept.write(line[len(line.rstrip(b"\r\n")) :] if number in numbers else line)
     without.replace(path)
 
 

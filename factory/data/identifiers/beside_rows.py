@@ -1,64 +1,56 @@
-"""What a file of rows holds besides them: comments, text between rows, a name given twice.
+"""What a file of rows holds besides them: comments, text between rows, names of columns.
 
-It is published with the rows, so it is scanned with them, although no reader of rows ever sees it.
+It is published with the rows, so it is scanned with them, although `clean` never sees it.
 """
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from lxml import etree
 
+from factory.data.formats.delimited import records
+from factory.data.formats.markup import SAFE
+from factory.data.formats.opened import Opened
 from factory.data.identifiers.flatten import RowText
-from factory.data.pattern import Pattern
 
-UNREADABLE = RowText("", 1)
+ARROW_SCHEMA = b"ARROW:schema"
+"""Metadata of a Parquet file that repeat its columns in a binary form."""
 
 
-def beside_rows(path: Path, pattern: Pattern) -> Iterator[tuple[int | None, RowText]]:
-    """Texts of a file that are in none of its rows, with the number of the row that they are in.
+def beside_rows(file: Opened) -> Iterator[RowText]:
+    """Texts of a file that are in none of its rows.
 
     The file's rows have been read before: it can be parsed.
     """
-    suffix = path.suffix.lower()
-    if suffix in (".xml", ".nxml"):
-        yield None, RowText("\n".join([_prologue(path), *_between(path, pattern.element)]), 0)
-    elif suffix == ".jsonl":
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip() and _repeats(line):
-                    yield number, UNREADABLE
-    elif suffix == ".json" and _repeats(path.read_bytes()):
-        yield None, UNREADABLE
+    kind = file.pattern.format(file.inner)
+    if kind == "xml":
+        yield RowText("\n".join(_between(file)), 0)
+    elif kind in ("csv", "tsv"):
+        for _, names in records(file):
+            yield RowText("\n".join(names), 0)
+            return
+    elif kind == "parquet":
+        yield RowText("\n".join(_about(file)), 0)
 
 
-def _prologue(path: Path) -> str:
-    """What stands before the root element: comments, and declarations of the document's own."""
-    with path.open("rb") as file:
-        for _, root in etree.iterparse(
-            file,
-            events=("start",),
-            resolve_entities=False,
-            no_network=True,
-            load_dtd=False,
-            huge_tree=False,
-        ):
-            whole = etree.tostring(root.getroottree(), encoding="unicode")
-            return whole.partition(f"<{root.tag}")[0] if isinstance(root.tag, str) else whole
-    return ""
+def prologue(file: Opened) -> Iterator[RowText]:
+    """What stands before the root of a document: comments, and declarations of its own."""
+    if file.pattern.format(file.inner) != "xml":
+        return
+    for _, root in etree.iterparse(file.stream, events=("start",), **SAFE):
+        whole = etree.tostring(root.getroottree(), encoding="unicode")
+        before = whole.partition(f"<{root.tag}")[0] if isinstance(root.tag, str) else whole
+        yield RowText(before, 0)
+        return
 
 
-def _between(path: Path, row: str | None) -> list[str]:
+def _between(file: Opened) -> list[str]:
     """Comments and instructions anywhere; text and attributes outside of the row elements."""
     parser = etree.XMLParser(
-        target=_Between(row),  # pyright: ignore[reportArgumentType]  the stubs ask for bytes too
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
+        target=_Between(file.pattern.element),  # pyright: ignore[reportArgumentType]  the stubs ask for bytes too
+        **SAFE,
     )
-    found: Any = etree.parse(path, parser)
+    found: Any = etree.parse(file.stream, parser)
     return found
 
 
@@ -105,15 +97,13 @@ class _Between:
         return self._lines
 
 
-def _repeats(data: bytes) -> bool:
-    """Whether an object has a name twice: whoever parses it sees the last value only."""
-    found = False
+def _about(file: Opened) -> Iterator[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal found
-        value = dict(pairs)
-        found = found or len(value) < len(pairs)
-        return value
-
-    json.loads(data.decode("utf-8-sig"), object_pairs_hook=look)
-    return found
+    source = file.path if file.path is not None else pa.BufferReader(file.whole())
+    with pq.ParquetFile(source) as table:
+        yield from table.schema_arrow.names
+        for key, value in (table.metadata.metadata or {}).items():
+            if key != ARROW_SCHEMA:
+                yield f"{key.decode(errors='replace')}: {value.decode(errors='replace')}"

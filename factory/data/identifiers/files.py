@@ -1,32 +1,43 @@
 """A delivered folder to a report: every row of every file, headers of images, names of files.
 
 Files that the row pattern of the source names are read as rows, as `clean` will see them; all
-others are read too, since they are delivered as well. What cannot be read is a finding that
-blocks: an archive, a document format, a damaged file. Pixels are not read.
+others are read too, since they are delivered as well, by their format where it can be told. An
+archive is read member by member. What cannot be read is a finding that blocks: an encrypted or
+nested archive, a document format, a damaged file. Pixels are not read.
 """
 
-import gzip
 import io
-import json
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from factory.data.identifiers.contents import (
+    ALL,
+    MAXIMUM_BYTES,
+    beside_pixels,
+    decompressed,
+    in_memory,
+    is_image,
+    is_readable,
+    texts,
+)
 from factory.data.identifiers.dicom import is_dicom, scan_dicom
-from factory.data.identifiers.flatten import RowText, decode, object_text, row_text
+from factory.data.identifiers.flatten import RowText, packed, row_text
 from factory.data.identifiers.kinds import Kind
-from factory.data.identifiers.quiet import quiet
 from factory.data.identifiers.report import Position, ScanReport, Thresholds, shown
 from factory.data.identifiers.statement import Statement
 from factory.data.identifiers.text import scan_text
-from factory.data.pattern import Pattern, Rows
+from factory.data.pattern import Pattern, Rows, is_archive, stem
+from factory.data.row import Row
 from factory.errors import BadFile
 
-MAXIMUM_BYTES = 2**31
-"""A file that is read whole may be so large; a larger one belongs into rows of a pattern."""
+if TYPE_CHECKING:
+    from factory.data.formats.opened import Opened
 
-IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif", ".svs")
+STRUCTURED = ("xml", "jsonl", "json", "csv", "tsv", "parquet")
+
+type Files = "Callable[[], Iterator[Opened]]"
+"""Opens a file, or the members of an archive that are rows, from the beginning."""
 
 
 def scan_files(
@@ -82,55 +93,124 @@ class _File:
         self._report = report
         self._burned_in_allowed = name in statement.burned_in_allowed
         self._prefix = statement.pseudonymization.pseudonym_prefix
+        self._rows_before = 0
+        """In an archive, rows are counted through all its members."""
 
     def rows(self, pattern: Pattern) -> None:
-        """Row by row, as the source says, and what lies between the rows."""
-        from lxml import etree
-
-        from factory.data import reader
-        from factory.data.identifiers.beside_rows import beside_rows
-
+        """Row by row, as the source says, and what lies between the rows and beside them."""
         if is_dicom(self._path):
             self._dicom()
-            return
+        elif pattern.format(pattern.members or self._name) in ("frame", "tile"):
+            self.whole()
+        else:
+            self._guarded(lambda: self._structured(self._files(pattern)))
+            if pattern.members is not None:
+                self._guarded(lambda: self._members(but=pattern))
+
+    def whole(self) -> None:
+        """As what its name and its first bytes say that it is."""
+        files = self._files(ALL)
+        if is_dicom(self._path):
+            self._dicom()
+        elif is_archive(self._name):
+            self._guarded(self._members)
+        elif ALL.format(self._name) in STRUCTURED and is_readable(files):
+            self._structured(files)
+        elif self._path.stat().st_size > MAXIMUM_BYTES:
+            self._unreadable(None)
+        else:
+            self._bytes(self._path.read_bytes(), self._name, None)
+
+    def _files(self, pattern: Pattern) -> Files:
+        from factory.data import reader  # not above: it parses, and declarations import thresholds
+
+        return lambda: reader.files(self._folder, self._name, pattern, reader.Notes())
+
+    def _guarded(self, read: Callable[[], None]) -> None:
         damaged = False
         try:
-            for row in reader.read(self._folder, [self._name], pattern, reader.Notes()):
-                if row.data is not None:
-                    self._bytes(row.data, self._name)
-                else:
-                    self._text(row_text(row), row.position)
-            for number, text in beside_rows(self._path, pattern):
-                self._look(text, number)
-        except (BadFile, OSError, etree.XMLSyntaxError):
+            read()
+        except (BadFile, OSError):
             damaged = True
         if damaged:
             self._unreadable(None)
 
-    def whole(self) -> None:
-        """As what its name and its first bytes say that it is."""
-        if is_dicom(self._path):
-            self._dicom()
-        elif self._path.stat().st_size > MAXIMUM_BYTES:
+    def _structured(self, files: Files) -> None:
+        """Rows with their numbers; in an archive, counted through its members."""
+        from factory.data import reader
+
+        before = 0
+        for file in files():
+            last = 0
+            for row in reader.rows(file):
+                last = row.position or 0
+                self._row(row, None if row.position is None else before + last)
+            before += last
+        self._beside(files)
+
+    def _beside(self, files: Files) -> None:
+        from factory.data.identifiers.beside_rows import beside_rows, prologue
+
+        for look in (beside_rows, prologue):
+            for file in files():
+                for text in look(file):
+                    self._look(text, None)
+
+    def _row(self, row: Row, number: int | None) -> None:
+        if row.bad is not None:
+            self._report.rows += 1
+            self._unreadable(number)
+        elif row.data is not None:
+            self._bytes(row.data, stem(row.file)[0], number)
+        else:
+            self._text(row_text(row), number)
+            for data in packed(row.json):
+                self._bytes(data, "", number)
+
+    def _members(self, but: Pattern | None = None) -> None:
+        """The members of an archive as whole files, but for those that were read as rows."""
+        from factory.data import reader
+        from factory.data.formats import archives
+
+        self._look(RowText("\n".join(archives.comments(self._path, self._name)), 0), None)
+        ratio = (but or ALL).rows.max_ratio
+        for number, one in enumerate(archives.members(self._path, self._name, ratio), start=1):
+            if shown(one.name, number) != one.name:
+                self._report.add(Position(self._label, None, None, Kind.RECORD_NUMBER, direct=True))
+            if but is None or not reader.wanted(one.name, but, reader.Notes()):
+                self._member(one.stream.read(MAXIMUM_BYTES + 1), one.name)
+
+    def _member(self, data: bytes, name: str) -> None:
+        if len(data) > MAXIMUM_BYTES:
             self._unreadable(None)
         else:
-            self._bytes(self._path.read_bytes(), self._name)
+            self._bytes(data, name, None)
 
-    def _bytes(self, data: bytes, name: str) -> None:
-        suffix = f".{name.lower().rpartition('.')[2]}"
-        if suffix == ".gz":
-            unpacked = _gunzip(data)
-            if unpacked is None:
-                self._unreadable(None)
+    def _bytes(self, data: bytes, name: str, row: int | None) -> None:
+        if stem(name)[1] is not None:
+            inside = decompressed(data, name)
+            if inside is None:
+                self._unreadable(row)
             else:
-                self._bytes(unpacked, name[: -len(suffix)])
+                self._bytes(inside, stem(name)[0], row)
         elif data[128:132] == b"DICM":
             self._dicom(data)
-        elif suffix in IMAGES:
-            self._image(data)
+        elif is_image(data, name):
+            self._image(data, row)
+        elif ALL.format(name) in STRUCTURED and is_readable(files := in_memory(data, name)):
+            self._parts(files, row)
         else:
-            for number, text in _texts(data, suffix):
-                self._text(text, number)
+            for number, text in texts(data, name):
+                self._text(text, number if row is None else row)
+
+    def _parts(self, files: Files, row: int | None) -> None:
+        """A structured file inside something else, whose rows have no numbers outside."""
+        from factory.data import reader
+
+        for file in files():
+            for inner in reader.rows(file):
+                self._row(inner, row)
+        self._beside(files)
 
     def _text(self, text: RowText, row: int | None) -> None:
         self._report.rows += 1
@@ -151,61 +231,16 @@ class _File:
                 Position(self._label, None, one.start, one.kind, one.direct, one.tag or None)
             )
 
-    def _image(self, data: bytes) -> None:
+    def _image(self, data: bytes, row: int | None) -> None:
         """What is written beside the pixels: EXIF with the place it was taken, comments."""
-        beside = _beside_pixels(data)
+        beside = beside_pixels(data)
         if beside is None:
-            self._unreadable(None)
+            self._unreadable(row)
             return
         lines, located = beside
         if located:
-            self._report.add(Position(self._label, None, None, Kind.ADDRESS, direct=True))
-        self._text(RowText("\n".join(lines), 0), None)
+            self._report.add(Position(self._label, row, None, Kind.ADDRESS, direct=True))
+        self._text(RowText("\n".join(lines), 0), row)
 
     def _unreadable(self, row: int | None) -> None:
         self._report.add(Position(self._label, row, None, Kind.UNREADABLE, direct=True))
-
-
-def _texts(data: bytes, suffix: str) -> Iterator[tuple[int | None, RowText]]:
-    """A file outside the pattern: JSON by value, everything else as the text that it is."""
-    text = decode(data)
-    if text is None:
-        yield None, RowText("", 1)
-    elif suffix in (".jsonl", ".ndjson"):
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.strip():
-                yield number, _json(line)
-    else:
-        yield None, _json(text) if suffix == ".json" else RowText(text, 0)
-
-
-def _json(text: str) -> RowText:
-    """Its values, escapes resolved; what is no JSON is scanned as it stands."""
-    try:
-        return object_text(json.loads(text))
-    except (ValueError, RecursionError):
-        return RowText(text, 0)
-
-
-def _gunzip(data: bytes) -> bytes | None:
-    try:
-        with gzip.open(io.BytesIO(data)) as file:
-            unpacked = file.read(MAXIMUM_BYTES + 1)
-    except (OSError, EOFError, zlib.error):
-        return None
-    return unpacked if len(unpacked) <= MAXIMUM_BYTES else None
-
-
-def _beside_pixels(data: bytes) -> tuple[list[str], bool] | None:
-    """Texts in an image file, and whether it says where it was taken; none if it is damaged."""
-    from PIL import ExifTags, Image
-
-    try:
-        with quiet(), Image.open(io.BytesIO(data)) as image:
-            exif = image.getexif()
-            values: list[Any] = [*image.info.values(), *exif.values()]
-            values += exif.get_ifd(ExifTags.IFD.Exif).values()
-            located = bool(exif.get_ifd(ExifTags.IFD.GPSInfo))
-    except Exception:  # damaged in any way; what Pillow says may quote the file
-        return None
-    return [decode(one) or "" if isinstance(one, bytes) else str(one) for one in values], located

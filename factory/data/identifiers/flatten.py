@@ -40,6 +40,8 @@ def row_text(row: Row) -> RowText:
         return object_text(row.json)
     if row.xml is not None:
         return RowText("\n".join(_element_lines(row.xml)), 0)
+    if row.plain is not None:
+        return RowText(row.plain, 0)
     text = decode(row.data or b"")
     return RowText("", 1) if text is None else RowText(text, 0)
 
@@ -79,11 +81,26 @@ def _leaves(value: Any) -> Iterator[tuple[str, str]]:
             items = cast(Mapping[Any, Any], one).items()
             children = [(f"{label}.{_label(key)}".lstrip("."), child) for key, child in items]
             stack.extend(reversed(children))
-        elif isinstance(one, Sequence) and not isinstance(one, str | bytes):
+        elif isinstance(one, bytes):
+            continue  # `packed` has them
+        elif isinstance(one, Sequence) and not isinstance(one, str):
             numbered = enumerate(cast(Sequence[Any], one))
             stack.extend(reversed([(f"{label}[{place}]", child) for place, child in numbered]))
         elif one is not None and not isinstance(one, bool):
             yield label, one if isinstance(one, str) else str(one)
+
+
+def packed(value: Any) -> Iterator[bytes]:
+    """Bytes in a value of a Parquet file: images, mostly."""
+    stack: list[Any] = [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, bytes):
+            yield one
+        elif isinstance(one, Mapping):
+            stack.extend(cast(Mapping[Any, Any], one).values())
+        elif isinstance(one, list | tuple):
+            stack.extend(cast(list[Any], one))
 
 
 def _label(key: Any) -> str:

@@ -5,15 +5,19 @@ import gzip
 import io
 import json
 import logging
+import tarfile
 import traceback
 import zipfile
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from factory.data.identifiers import Kind, ScanReport, Thresholds, read_statement, scan_files
 from factory.data.identifiers import text as text_module
+from factory.data.pattern import Rows
 from factory.errors import ScanFailed
 
 NOTE = "Seen in clinic on 2019-03-04. BP 120/80. Plan: follow up."
@@ -27,6 +31,38 @@ def lines(*texts: str) -> str:
     return "".join(
         json.dumps({"id": number, "text": one}) + "\n" for number, one in enumerate(texts)
     )
+
+
+def zipped(files: dict[str, str | bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def tarred(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def table(**columns: Any) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def photograph(comment: str) -> bytes:
+    buffer = io.BytesIO()
+    exif = Image.Exif()
+    exif[0x010E] = comment
+    Image.new("RGB", (4, 4)).save(buffer, "JPEG", exif=exif)
+    return buffer.getvalue()
 
 
 def test_a_clean_delivery(make_delivery: Any) -> None:
@@ -69,10 +105,6 @@ def test_every_form_of_file_is_read(make_delivery: Any) -> None:
     mail = "jane.roe@example.org"
     escaped = json.dumps({"note": mail}).replace("@", "\\u0040")
     packed = base64.b64encode(f"{mail}, a note long enough to be packed by FHIR".encode()).decode()
-    image = io.BytesIO()
-    exif = Image.Exif()
-    exif[0x010E] = mail
-    Image.new("RGB", (4, 4)).save(image, "JPEG", exif=exif)
     files = {
         "a.txt": mail,
         "b.csv": f"id,mail\n1,{mail}\n",
@@ -83,7 +115,7 @@ def test_every_form_of_file_is_read(make_delivery: Any) -> None:
         "g.txt": mail.encode("utf-16"),
         "h.txt": f"Größe {mail}".encode("cp1252"),
         "i.json": json.dumps({"attachment": {"data": packed}}),
-        "j.jpg": image.getvalue(),
+        "j.jpg": photograph(mail),
         "k.jsonl": f'{{"broken": "{mail}"\n',
     }
     report = scan(make_delivery(files))
@@ -92,11 +124,8 @@ def test_every_form_of_file_is_read(make_delivery: Any) -> None:
 
 
 def test_what_cannot_be_read_blocks(make_delivery: Any) -> None:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("inside.txt", "x")
     files = {
-        "a.zip": archive.getvalue(),
+        "a.zip": zipped({"b.zip": zipped({"inside.txt": "x"})}),
         "b.pdf": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n\x00\x01",
         "c.gz": gzip.compress(b"x" * 1000)[:20],
         "d.png": b"\x89PNG\r\n\x1a\ntruncated",
@@ -224,3 +253,100 @@ def test_a_name_given_twice_hides_a_value(make_delivery: Any, name: str) -> None
     report = scan(make_delivery({name: text}), name)
     assert report.counts == {Kind.UNREADABLE: 1}
     assert report.blocked
+
+
+MAIL = "jane.roe@example.org"
+
+
+def short(value: Any) -> str:
+    """Names of tests that do not hold packed files, which hold the time."""
+    return value if isinstance(value, str) and len(value) < 20 else "x"
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "content", "row"),
+    [
+        ("a.csv", "*.csv", f"id,note\r\n1,x\r\n2,{MAIL}\r\n", 2),
+        ("a.tsv", "*.tsv", f"id\tnote\n1\t{MAIL}\n", 1),
+        ("a.parquet", "*.parquet", table(id=[1, 2], note=["x", MAIL]), 2),
+        ("a.parquet", "*.parquet", table(id=[1], image=[{"bytes": photograph(MAIL)}]), 1),
+        ("a.jsonl.gz", "*.jsonl.gz", gzip.compress(lines("x", MAIL).encode()), 2),
+        ("a.xml.gz", "*.xml.gz//q", gzip.compress(f"<r><q/><q>{MAIL}</q></r>".encode()), 2),
+        ("a.json", Rows("*.json", keyed="id"), json.dumps({MAIL: {"note": "x"}}), 1),
+        ("a.zip", "a.zip!*.jsonl", zipped({"1.jsonl": lines("x", "y"), "2.jsonl": lines(MAIL)}), 3),
+        ("a.tgz", "a.tgz!*.csv", tarred({"x.csv": f"a\nx\n{MAIL}\n".encode()}), 2),
+        ("a.txt", "*.txt", MAIL, None),
+        ("a.txt", Rows("*.txt", encoding="utf-16-le"), MAIL.encode("utf-16-le"), None),
+    ],
+    ids=short,
+)
+def test_rows_of_every_format_are_scanned(
+    make_delivery: Any, name: str, rows: str | Rows, content: str | bytes, row: int | None
+) -> None:
+    report = scan(make_delivery({name: content}), rows)
+    assert report.counts == {Kind.EMAIL: 1}
+    assert list(report.rejected) == [(name, row)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", f"id,{MAIL}\n"),
+        ("a.xml.gz", gzip.compress(f"<!-- {MAIL} --><r/>".encode())),
+        ("a.xml", "<r><x>jane.roe&#64;example.org</x></r>"),
+        ("a.parquet", table(**{MAIL: pa.array([], pa.string())})),
+        ("a.parquet.gz", gzip.compress(table(note=[MAIL]))),
+        ("a.zip", zipped({"x.csv": f"a\n{MAIL}\n"})),
+        ("a.zip", zipped({"x.parquet": table(note=[MAIL])})),
+        ("a.zip", zipped({"x.jpg": photograph(MAIL)})),
+        ("a.zip", zipped({"x.xml.gz": gzip.compress(f"<r>{MAIL}</r>".encode())})),
+        ("a.zip", zipped({"__MACOSX/._x.csv": MAIL})),
+        ("a.tar.gz", tarred({"notes.txt": MAIL.encode()})),
+    ],
+    ids=short,
+)
+@pytest.mark.parametrize("rows", [None, "*.none", "a.zip!*.none"])
+def test_files_outside_the_pattern_are_scanned_by_their_format(
+    make_delivery: Any, name: str, content: str | bytes, rows: str | None
+) -> None:
+    report = scan(make_delivery({name: content}), rows)
+    assert report.counts.keys() == {Kind.EMAIL}
+    assert report.blocked
+    assert {row for _, row in report.rejected} <= {None, 1}
+
+
+def test_what_a_zip_says_beside_its_members(make_delivery: Any) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(f"{MAIL}.txt", "x")
+        archive.comment = MAIL.encode()
+    report = scan(make_delivery({"a.zip": buffer.getvalue()}))
+    assert report.counts == {Kind.EMAIL: 1, Kind.RECORD_NUMBER: 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "content"),
+    [
+        ("a.csv", Rows("*.csv", ragged="reject"), f"a,b\n1,2\n1,2,{MAIL}\n"),
+        ("a.jsonl", "*.jsonl", '{"a": "\\u0000"}\n'),
+        ("a.csv", "*.csv", f'a,b\n"{MAIL}'),
+        ("a.parquet", "*.parquet", table(note=[MAIL])[:-9]),
+        ("a.zip", "a.zip!*.jsonl", zipped({"x.jsonl": lines("x")})[:-30]),
+        ("a.zip", "a.zip!*.jsonl", zipped({"../x.jsonl": lines("x")})),
+        ("a.jsonl.gz", "*.gz", gzip.compress(lines(MAIL).encode() * 50)[:-9]),
+        ("a.txt", "*.txt", f"größer {MAIL}".encode("cp1252")),
+    ],
+    ids=short,
+)
+def test_rows_that_cannot_be_read_block(
+    make_delivery: Any, name: str, rows: str | Rows, content: str | bytes
+) -> None:
+    report = scan(make_delivery({name: content}), rows)
+    assert report.counts[Kind.UNREADABLE] >= 1
+    assert report.blocked
+
+
+def test_members_beside_the_rows_are_scanned_too(make_delivery: Any) -> None:
+    content = zipped({"a.jsonl": lines("x"), "b.csv": f"n\n{MAIL}\n", "c.bin": b"\0\1\2"})
+    report = scan(make_delivery({"a.zip": content}), "a.zip!*.jsonl")
+    assert report.counts == {Kind.EMAIL: 1, Kind.UNREADABLE: 1}
