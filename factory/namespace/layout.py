@@ -26,6 +26,7 @@ from factory.keys import Key
 
 VERSIONS = ".versions"
 WORK = "work"
+INPUTS = ".inputs"
 _VERSION = re.compile(r"[0-9a-f]{20}")
 
 
@@ -64,7 +65,7 @@ class Place:
     @property
     def inputs(self) -> Path:
         """The index from input ids to versions."""
-        return self.versions / ".inputs"
+        return self.versions / INPUTS
 
     def input_link(self, input_id: str) -> Path:
         """The entry of that input id in the index."""

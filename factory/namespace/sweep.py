@@ -15,7 +15,7 @@ from pathlib import Path
 from factory.errors import KeyFormatError, NamespaceError
 from factory.keys import Classification, Key, parse
 from factory.namespace.durable import remove_empty
-from factory.namespace.layout import VERSIONS, WORK, Place, is_version_id
+from factory.namespace.layout import INPUTS, VERSIONS, WORK, Place, is_version_id
 from factory.namespace.lock import Held, Lock, LockTimes
 from factory.namespace.owner import read_owner
 from factory.namespace.pins import LOCK, directory, holds
@@ -124,6 +124,9 @@ def _is_abandoned(path: Path, clock: Held, minimum_age: timedelta) -> bool:
     if path.name.startswith(f".{TRASH}-"):
         return True
     if path.name.startswith(f".{WORK}-"):
+        published = path.parent / INPUTS / path.name.removeprefix(f".{WORK}-")
+        if published.exists():
+            return True
         return _age(path, clock.file) >= max(minimum_age, WORK_AGE).total_seconds()
     owner = read_owner(path / OWNER)
     if owner is None:  # a lock that was never taken holds its owner under its token
