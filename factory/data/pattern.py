@@ -6,8 +6,8 @@ reads the rows is `reader`; what they become is in `row`.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, cast
 
 from factory.errors import DeclarationError
 
@@ -79,6 +79,9 @@ class Rows:
     keyed: str | None = None
     """Name of the field for the keys, where a JSON file is an object with a row under each."""
 
+    items: str | None = None
+    """Where each record holds a list whose items are the rows: its field, `entry`, `data.entry`."""
+
     max_ratio: float = 250.0
     """How many times as large as packed a compressed file or an archive may be."""
 
@@ -92,9 +95,11 @@ class Rows:
         """What a manifest holds of it: the pattern, and whatever was declared besides."""
         declared: dict[str, Any] = {}
         for one in fields(self):
-            value = getattr(self, one.name)
+            value: Any = getattr(self, one.name)
             if value != one.default:
-                declared[one.name] = list(value) if isinstance(value, tuple) else value
+                declared[one.name] = (
+                    list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
+                )
         return self.pattern if declared.keys() == {"pattern"} else declared
 
 
@@ -185,6 +190,11 @@ class Pattern:
         if self.element in _PARTS_OF_IMAGES and not _is_xml(name):
             return _PARTS_OF_IMAGES[self.element]
         return format_of(name)
+
+    @property
+    def records(self) -> "Pattern":
+        """The same files by whole records: what a scan reads, since they hold more than items."""
+        return replace(self, rows=replace(self.rows, items=None))
 
     def matching(self, names: Iterable[str]) -> list[str]:
         """The paths that the pattern names, sorted. `**` stands for any number of folders."""

@@ -12,7 +12,7 @@ from functools import partial
 from io import BufferedReader
 from pathlib import Path
 
-from factory.data.formats import archives, delimited, items, lines, markup, parquet, whole
+from factory.data.formats import archives, delimited, items, lines, markup, nested, parquet, whole
 from factory.data.formats.beside import ArchiveBeside, read_beside
 from factory.data.formats.compression import unpacked
 from factory.data.formats.notes import Notes
@@ -83,7 +83,9 @@ def rows(file: Opened) -> Iterator[Row]:
     Raises:
         BadFile: it cannot be parsed.
     """
-    return _FORMATS[file.pattern.format(file.inner)](file)
+    found = _FORMATS[file.pattern.format(file.inner)](file)
+    path = file.rows.items
+    return found if path is None else nested.expanded(found, file, path)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ EXPECTED = {
     "instructions/pubmedqa": (1_000, 500, 0),
     "instructions/self_instruct_seed": (175, 175, 0),
     "instructions/self_instruct_user": (252, 252, 0),
+    "records/medagentbench_patients": (2_060, 1_212, 712),
     "text/c4_sample": (300, 300, 0),
     "text/medquad": (2_447, 2_221, 48),
     "text/plos": (101, 101, 0),

@@ -64,7 +64,7 @@ def scan_files(
     report = ScanReport(
         surrogates=statement.pseudonymization.surrogates, thresholds=thresholds or Thresholds()
     )
-    pattern = Pattern.parse(rows) if rows is not None else None
+    pattern = Pattern.parse(rows).records if rows is not None else None
     matched = set(pattern.matching(statement.files)) if pattern else set[str]()
     for number, name in enumerate(sorted(statement.files), start=1):
         label = shown(name, number)
