@@ -4,8 +4,17 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.mirrors import write_mirrors
+
+settings.register_profile(
+    "factory",
+    deadline=None,  # machines are shared: how long an example takes says nothing
+    derandomize=True,  # a failure comes again, here and in CI
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("factory")
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
