@@ -1,5 +1,6 @@
 """Intake: what a delivery must be, what of it is published, and what no one may read afterwards."""
 
+import gzip
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from factory.data import Dataset, Kind, PartnerDrop, Rejected, Row, Sample, Thresholds
+from factory.data import Dataset, Kind, PartnerDrop, Rejected, Row, Rows, Sample, Thresholds
 from factory.data.fetch import partner, staging_area
 from factory.data.intake import IDENTIFIERS
 from factory.data.steps import steps
@@ -32,7 +33,7 @@ def clean(row: Row) -> Sample | Rejected:
     return Sample.document(id=row.text("id"), title="", sections=[("", row.text("text"))])
 
 
-def notes(rows: str = "**/*.jsonl", **options: Any) -> Dataset:
+def notes(rows: str | Rows = "**/*.jsonl", **options: Any) -> Dataset:
     return Dataset(
         key=private("text/notes"),
         license="LicenseRef-test",
@@ -146,6 +147,17 @@ def test_rows_with_identifiers_stay_in_the_drop_zone(runner, drop, files_with):
     assert MAIL in (drop / "a.jsonl").read_text()
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_rows_keep_their_numbers_however_lines_end(runner, drop, files_with, end):
+    put(drop, {"a.jsonl": lines("Well.", f"Write to {MAIL}.", "Rest.").replace("\n", end)})
+    dataset = notes(thresholds=Thresholds(direct=1))
+    version, _ = runner.until(dataset, "clean")
+    (rows,) = [runner.namespace.current(dataset.key / "raw").path / "files/a.jsonl"]
+    assert [bool(line) for line in rows.read_bytes().splitlines()] == [True, False, True]
+    assert version.manifest.rows == 2
+    assert files_with(runner.settings.root, MAIL.encode()) == []
+
+
 def test_a_file_with_a_finding_that_is_no_row_is_left_out(runner, drop, files_with):
     files = {
         "a.jsonl": lines("Well."),
@@ -157,6 +169,27 @@ def test_a_file_with_a_finding_that_is_no_row_is_left_out(runner, drop, files_wi
     assert set(version.manifest.files) == {"files/a.jsonl", IDENTIFIERS}
     assert version.manifest.facts["identifiers"]["files_left_out"] == 2
     assert files_with(runner.settings.root, MAIL.encode()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("a.jsonl.gz", "*.jsonl.gz"),
+        ("a.jsonl", Rows("*.jsonl", encoding="utf-16")),
+        ("a.jsonl", "*.jsonl"),
+        ("a.csv", "*.csv"),
+    ],
+)
+def test_a_row_is_taken_out_of_plain_lines_only(runner, drop, name, rows):
+    written = lines("Well.", MAIL).encode("utf-16")
+    content = {
+        "a.jsonl.gz": gzip.compress(lines("Well.", MAIL).encode()),
+        "a.csv": f"id,text\n1,Well.\n2,{MAIL}\n",
+    }
+    put(drop, {name: content.get(name, written)})
+    said = refused(runner, notes(rows, thresholds=Thresholds(direct=1)))
+    assert "out of which a row cannot be taken" in said
+    assert f"{name}, row 2" in said
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.xml"])

@@ -59,7 +59,7 @@ def lines(chunks: Iterable[str], name: str) -> Iterator[str]:
         parts.append(chunk)
         length += len(chunk)
         if held or "\n" in chunk or "\r" in chunk:
-            found = _LINE.findall("".join(parts))
+            found = _split("".join(parts))
             rest = "" if found[-1].endswith("\n") else found.pop()
             yield from found
             count += len(found)
@@ -70,6 +70,15 @@ def lines(chunks: Iterable[str], name: str) -> Iterator[str]:
                 "which no row may be. Is it a list, in one line? Declare Rows(format='json')."
             )
     yield from _LINE.findall("".join(parts))
+
+
+def _split(text: str) -> list[str]:
+    """Lines with what ends them; where no CR stands alone, as fast as a text can be split."""
+    if text.count("\r") != text.count("\r\n"):
+        return _LINE.findall(text)
+    found = [f"{line}\n" for line in text.split("\n")]
+    last = found.pop()[:-1]
+    return [*found, last] if last else found
 
 
 def can_lose_lines(path: Path, pattern: Pattern) -> bool:
