@@ -1,0 +1,163 @@
+"""Overflow: what becomes of a sample that is longer than the context, decided per dataset.
+
+`split` keeps every token, in several pieces; `truncate_middle` keeps the beginning and the end;
+`drop` keeps nothing. Each says which spans are kept and counts the rest; no token is copied
+here. Positions read one token and predict the next, so no label is lost at a cut.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factory.data.packing.packer import TOO_LONG
+
+type Overflow = Literal["split", "truncate_middle", "drop"]
+type _Cut = Literal["paragraph", "sentence", "hard"]
+
+UNBREAKABLE = "an image longer than the context"
+
+
+class Span(NamedTuple):
+    """Positions from `start`, up to but without `stop`."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Breaks:
+    """Where a sequence may be cut; all in ascending order."""
+
+    paragraphs: Sequence[int] = ()
+    """First positions of paragraphs, turns or sections."""
+
+    sentences: Sequence[int] = ()
+    whole: Sequence[Span] = ()
+    """Spans that no cut may enter: the tokens of one image. They do not overlap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One piece: the spans that it joins."""
+
+    spans: tuple[Span, ...]
+    loss_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """Positions of the piece."""
+        return sum(stop - start for start, stop in self.spans)
+
+    def of(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The piece's part of tokens, labels, mask, or whatever has one value a position."""
+        return np.concatenate([values[start:stop] for start, stop in self.spans])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fitted:
+    """The pieces of a sample and where its other tokens went."""
+
+    pieces: tuple[Kept, ...]
+    truncated: int = 0
+    truncated_loss: int = 0
+    """How many of the truncated tokens carried loss."""
+
+    dropped: str | None = None
+    """Why nothing of it is kept."""
+
+    cuts: tuple[_Cut, ...] = field(default=())
+    """Where it was split, from cut to cut."""
+
+
+def fit(
+    policy: Overflow,
+    loss_mask: Sequence[int] | NDArray[Any],
+    context: int,
+    breaks: Breaks | None = None,
+) -> Fitted:
+    """Pieces of at most `context` positions; a sample that fits is its own piece.
+
+    Raises:
+        ValueError: the context holds nothing, or there is no such policy.
+    """
+    if context < 1:
+        raise ValueError(f"A context of {context} holds nothing; it is a number above 0.")
+    if policy not in _POLICIES:
+        raise ValueError(f"No overflow policy {policy!r}. Known: {', '.join(_POLICIES)}.")
+    loss = np.concatenate(([0], np.cumsum(np.asarray(loss_mask) != 0))).astype(np.int64)
+    if len(loss) - 1 <= context:
+        return Fitted(pieces=(_kept(loss, Span(0, len(loss) - 1)),))
+    return _POLICIES[policy](loss, context, breaks or Breaks())
+
+
+def _split(loss: NDArray[np.int64], context: int, breaks: Breaks) -> Fitted:
+    """Cut before the last paragraph that leaves a piece at least half full, else sentence."""
+    length = len(loss) - 1
+    pieces: list[Kept] = []
+    cuts: list[_Cut] = []
+    start = 0
+    while length - start > context:
+        stop, cut = _stop(start, context, breaks)
+        if stop == start:
+            return Fitted(pieces=(), dropped=UNBREAKABLE)
+        pieces.append(_kept(loss, Span(start, stop)))
+        cuts.append(cut)
+        start = stop
+    pieces.append(_kept(loss, Span(start, length)))
+    return Fitted(pieces=tuple(pieces), cuts=tuple(cuts))
+
+
+def _stop(start: int, context: int, breaks: Breaks) -> tuple[int, _Cut]:
+    lowest, highest = start + (context + 1) // 2, start + context
+    known: tuple[tuple[_Cut, Sequence[int]], ...] = (
+        ("paragraph", breaks.paragraphs),
+        ("sentence", breaks.sentences),
+    )
+    for cut, offsets in known:
+        at = bisect_right(offsets, highest) - 1
+        if at >= 0 and offsets[at] >= lowest and _around(offsets[at], breaks) is None:
+            return offsets[at], cut
+    image = _around(highest, breaks)
+    return (highest if image is None else max(start, image.start)), "hard"
+
+
+def _truncate_middle(loss: NDArray[np.int64], context: int, breaks: Breaks) -> Fitted:
+    """Keep half a context of the beginning and half of the end."""
+    length = len(loss) - 1
+    head, tail = (context + 1) // 2, length - context // 2
+    image = _around(head, breaks)
+    head = head if image is None else image.start
+    image = _around(tail, breaks)
+    tail = tail if image is None else image.stop
+    spans = [span for span in (Span(0, head), Span(tail, length)) if span.stop > span.start]
+    if not spans:
+        return Fitted(pieces=(), dropped=UNBREAKABLE)
+    kept = _kept(loss, *spans)
+    return Fitted(
+        pieces=(kept,),
+        truncated=length - kept.tokens,
+        truncated_loss=int(loss[-1]) - kept.loss_tokens,
+    )
+
+
+def _drop(loss: NDArray[np.int64], context: int, breaks: Breaks) -> Fitted:
+    return Fitted(pieces=(), dropped=TOO_LONG)
+
+
+_POLICIES = {"split": _split, "truncate_middle": _truncate_middle, "drop": _drop}
+
+
+def _around(position: int, breaks: Breaks) -> Span | None:
+    """The span that a cut before `position` would tear."""
+    at = bisect_right(breaks.whole, position, key=lambda span: span.start) - 1
+    if at >= 0 and breaks.whole[at].start < position < breaks.whole[at].stop:
+        return breaks.whole[at]
+    return None
+
+
+def _kept(loss: NDArray[np.int64], *spans: Span) -> Kept:
+    return Kept(spans, sum(int(loss[stop] - loss[start]) for start, stop in spans))
