@@ -13,7 +13,7 @@ from factory.errors import DeclarationError
 DETECTION_AT_THRESHOLD = 0.998
 """Share of pairs exactly at the threshold that must become candidates; pairs above it do better."""
 
-FORM = 1
+FORM = 2
 """Raised when normalization, hashing or the order changes: older tables cannot be mixed in."""
 
 

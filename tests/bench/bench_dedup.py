@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from factory.data.dedup import Dedup, local, minhash, normalize, reduce, words
-from factory.data.dedup.shingles import GROUP, shingles
+from factory.data.dedup.shingles import shingles
 from tests.bench import corpora, dedup_truth
 from tests.bench.dedup_peers import THRESHOLD, TOOLS
 
@@ -191,8 +191,8 @@ def _costs(texts: Sequence[str]) -> str:
         spent[part] += time.process_time() - before
         return value
 
-    for start in range(0, len(texts), GROUP):
-        group = texts[start : start + GROUP]
+    for start in range(0, len(texts), 64):
+        group = texts[start : start + 64]
         folded = timed("normalize", lambda part: [normalize.fold(text) for text in part], group)
         points, kinds, ends = timed("normalize", normalize.codes, folded)
         tokens, starts = timed("words", words.hashes, points, kinds)

@@ -131,15 +131,10 @@ def factory_pairs(texts: list[str], rows: int = 5) -> Pairs:
     """Ours: both phases, every pair verified and written out."""
     pa, dedup, policy = _factory(rows)
     tables = [dedup.local(batch, policy) for batch in _batches(pa, texts)]
-    return {
-        (min(pair), max(pair))
-        for batch in dedup.pairs(tables, policy)
-        for pair in zip(
-            map(int, batch.column("first").to_pylist()),
-            map(int, batch.column("second").to_pylist()),
-            strict=True,
-        )
-    }
+    found: Pairs = set()
+    for batch in dedup.pairs(tables, policy):
+        found |= _numbers(pa, batch.column("first"), batch.column("second"))
+    return found
 
 
 def factory_outcome(texts: list[str], rows: int = 5) -> Pairs:
@@ -147,8 +142,14 @@ def factory_outcome(texts: list[str], rows: int = 5) -> Pairs:
     pa, dedup, policy = _factory(rows)
     tables = [dedup.local(batch, policy) for batch in _batches(pa, texts)]
     removed = dedup.reduce(tables, policy).removed
-    ids, kept = (map(int, removed.column(name).to_pylist()) for name in ("id", "kept"))
-    return {(min(pair), max(pair)) for pair in zip(ids, kept, strict=True)}
+    return _numbers(pa, removed.column("id"), removed.column("kept"))
+
+
+def _numbers(pa: Any, ids: Any, others: Any) -> Pairs:
+    one, other = (column.cast(pa.int64()).to_numpy().copy() for column in (ids, others))
+    swapped = one > other
+    one[swapped], other[swapped] = other[swapped], one[swapped]
+    return set(zip(one.tolist(), other.tolist(), strict=True))
 
 
 def _factory(rows: int) -> tuple[Any, Any, Any]:

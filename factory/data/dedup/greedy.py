@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from factory.data.dedup import bulk
 from factory.data.dedup.arrow import arrow
-from factory.data.dedup.candidates import Candidates
+from factory.data.dedup.candidates import Candidates, candidate_pairs
 from factory.data.dedup.order import Collection
 from factory.data.dedup.verify import Verifier
 from factory.data.dedup_policy import Dedup
@@ -38,8 +39,6 @@ PAIRS = pa.schema(
     ]
 )
 """One row per verified pair, the one that would be kept first."""
-
-PAIRS_PER_BATCH = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -82,24 +81,21 @@ def reduce(tables: Iterable[pa.Table | pa.RecordBatch], policy: Dedup) -> Outcom
 def pairs(tables: Iterable[pa.Table | pa.RecordBatch], policy: Dedup) -> Iterator[pa.RecordBatch]:
     """Every verified pair at or above the threshold, of texts long enough to have a shingle.
 
-    For reports and measurements; `reduce` needs far fewer. Streamed: about `PAIRS_PER_BATCH` at a
-    time, more only where one document has more.
+    For reports and measurements; `reduce` needs far fewer. Streamed: memory is that of one batch of
+    candidates, see `candidate_pairs`.
     """
     collection = Collection(tables, policy)
-    index = Candidates(collection, np.flatnonzero(collection.sizes))
-    verifier = Verifier(collection, policy.threshold)
-    waiting: list[tuple[int, NDArray[np.int32], NDArray[np.float64]]] = []
-    count = 0
-    for document in index.documents:
-        close, similarity = verifier.confirmed(document, index.earlier(document))
-        index.add(document)
-        waiting.append((document, close, similarity))
-        count += len(close)
-        if count >= PAIRS_PER_BATCH:
-            yield _pair_batch(collection, waiting)
-            waiting, count = [], 0
-    if count:
-        yield _pair_batch(collection, waiting)
+    for batch in candidate_pairs(collection, np.flatnonzero(collection.sizes)):
+        first, second, similarity = bulk.confirmed(collection, batch, policy.threshold)
+        if len(first):
+            yield pa.RecordBatch.from_arrays(
+                [
+                    collection.ids.take(arrow(first)),
+                    collection.ids.take(arrow(second)),
+                    arrow(similarity),
+                ],
+                schema=PAIRS,
+            )
 
 
 def _near(
@@ -127,18 +123,3 @@ def _first_of_equal(contents: Any) -> NDArray[np.int64]:
     codes = contents.dictionary_encode().indices.to_numpy()
     _, first = np.unique(codes, return_index=True)
     return first.astype(np.int64)[codes]
-
-
-def _pair_batch(
-    collection: Collection, waiting: list[tuple[int, NDArray[np.int32], NDArray[np.float64]]]
-) -> pa.RecordBatch:
-    first = np.concatenate([close for _, close, _ in waiting])
-    second = np.concatenate([np.full(len(close), number) for number, close, _ in waiting])
-    return pa.RecordBatch.from_arrays(
-        [
-            collection.ids.take(arrow(first)),
-            collection.ids.take(arrow(second)),
-            arrow(np.concatenate([similarity for _, _, similarity in waiting])),
-        ],
-        schema=PAIRS,
-    )

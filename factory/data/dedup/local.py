@@ -4,7 +4,6 @@ A pure function of its batch, so it runs shard by shard in process or as a Ray D
 split: rows do not depend on their neighbours. The reduce is in `greedy.py`.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
@@ -14,14 +13,15 @@ from numpy.typing import NDArray
 
 from factory.data.dedup import minhash, normalize, words
 from factory.data.dedup.arrow import arrow
-from factory.data.dedup.shingles import GROUP, scoped, shingles
+from factory.data.dedup.contents import CONTENT_BYTES, LANES, contents, in_scope
+from factory.data.dedup.shingles import scoped, shingles
 from factory.data.dedup_policy import Dedup
 from factory.errors import StepError
 
-CODES_PER_GROUP = 1 << 20
-"""Documents are taken together up to about this many characters; a longer one goes alone."""
+CODES_PER_GROUP = 1 << 16
+"""Documents are taken together up to about this many characters, which a core's cache holds; a
+longer one goes alone."""
 
-CONTENT_BYTES = 16
 SCOPE = "scope"
 _FINGERPRINT = b"dedup"
 
@@ -76,48 +76,51 @@ def _refuse_gaps(batch: pa.RecordBatch) -> None:
             )
 
 
-def _described(texts: Sequence[str], marks: Sequence[bytes], policy: Dedup) -> list[Any]:
-    contents: list[bytes] = []
-    keys: list[NDArray[np.uint64]] = []
-    sets: list[NDArray[np.uint64]] = []
+def _described(texts: Sequence[str], marks: NDArray[np.uint64], policy: Dedup) -> list[Any]:
+    # A group with one character beyond ASCII takes four bytes for each, so they go apart.
+    order = np.argsort([not text.isascii() for text in texts], kind="stable")
+    hashes: list[NDArray[np.uint64]] = [np.empty((0, LANES), np.uint64)]
+    sets: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
     lengths: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
-    for group in _groups(map(normalize.fold, texts)):
+    done = 0
+    numbers: list[int] = order.tolist()
+    for group in _groups(normalize.fold(texts[number]) for number in numbers):
         tokens, ends = _tokens(group)
-        own = marks[len(contents) : len(contents) + len(group)]
-        contents += map(_in_scope, _contents(group, tokens, ends), own)
+        own = marks[order[done : done + len(group)]]
+        hashes.append(in_scope(contents(group, tokens, ends), own))
         found, offsets = shingles(tokens, ends, policy.shingle_tokens)
-        if any(own):
-            found = scoped(found, offsets, [int.from_bytes(mark[:8]) for mark in own])
-        rows = minhash.signatures(found, offsets, policy.hashes, policy.seed)
-        keys.append(minhash.band_keys(rows, policy))
-        sets.append(found)
+        sets.append(scoped(found, offsets, own[:, 0]) if own.any() else found)
         lengths.append(np.diff(offsets))
-    flat_keys = np.concatenate([*keys, np.empty((0, policy.bands), np.uint64)])
-    return [
-        pa.array(contents, pa.binary(CONTENT_BYTES)),
-        pa.FixedSizeListArray.from_arrays(arrow(flat_keys.reshape(-1)), policy.bands),
-        pa.LargeListArray.from_arrays(
-            arrow(np.cumsum(np.concatenate(lengths))),
-            arrow(np.concatenate([*sets, np.empty(0, np.uint64)])),
-        ),
+        done += len(group)
+    flat, offsets = np.concatenate(sets), np.cumsum(np.concatenate(lengths))
+    keys = minhash.keys(flat, offsets, policy)
+    columns: list[Any] = [
+        _binary(np.concatenate(hashes)),
+        pa.FixedSizeListArray.from_arrays(arrow(keys.reshape(-1)), policy.bands),
+        pa.LargeListArray.from_arrays(arrow(offsets), arrow(flat)),
     ]
+    if (np.diff(order) > 0).all():
+        return columns
+    return [column.take(arrow(np.argsort(order))) for column in columns]
 
 
-def _marks(scopes: Sequence[str]) -> list[bytes]:
-    """A hash of the words of each scope; nothing for an empty one."""
-    marks: list[bytes] = []
+def _binary(values: NDArray[np.uint64]) -> Any:
+    buffers = [None, pa.py_buffer(values)]
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(CONTENT_BYTES), len(values), buffers)
+
+
+def _marks(scopes: Sequence[str]) -> NDArray[np.uint64]:
+    """A hash of the words of each scope; zeros for an empty one."""
+    marks = np.zeros((len(scopes), LANES), dtype=np.uint64)
     if not any(scopes):
-        return [b""] * len(scopes)
+        return marks
+    done = 0
     for group in _groups(map(normalize.fold, scopes)):
-        found = _contents(group, *_tokens(group))
-        marks += [mark if scope else b"" for mark, scope in zip(found, group, strict=True)]
+        worded = np.array([bool(scope) for scope in group])
+        found = contents(group, *_tokens(group))
+        marks[done : done + len(group)][worded] = found[worded]
+        done += len(group)
     return marks
-
-
-def _in_scope(content: bytes, mark: bytes) -> bytes:
-    if not mark:
-        return content
-    return hashlib.blake2b(content + mark, digest_size=CONTENT_BYTES, person=b"in scope").digest()
 
 
 def _tokens(folded: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -131,29 +134,10 @@ def _groups(folded: Iterable[str]) -> Iterator[list[str]]:
     group: list[str] = []
     size = 0
     for text in folded:
-        if group and (len(group) == GROUP or size + len(text) > CODES_PER_GROUP):
+        if group and size + len(text) > CODES_PER_GROUP:
             yield group
             group, size = [], 0
         group.append(text)
-        size += len(text)
+        size += len(text) + 1
     if group:
         yield group
-
-
-def _contents(
-    folded: Sequence[str], tokens: NDArray[np.uint64], ends: NDArray[np.int64]
-) -> list[bytes]:
-    """Hash of the tokens of each document; of the text itself where it has none (symbols only)."""
-    view = memoryview(tokens.view(np.uint8))
-    contents: list[bytes] = []
-    start = 0
-    for text, end in zip(folded, ends.tolist(), strict=True):
-        if end > start:
-            digest = hashlib.blake2b(view[start * 8 : end * 8], digest_size=CONTENT_BYTES)
-        else:
-            digest = hashlib.blake2b(
-                " ".join(text.split()).encode(), digest_size=CONTENT_BYTES, person=b"no words"
-            )
-        contents.append(digest.digest())
-        start = end
-    return contents

@@ -18,19 +18,31 @@ CHUNK = 500
 """Documents converted at a time. Lists of all rows at once cost a third more time, and memory."""
 
 
+def keys(
+    shingles: NDArray[np.uint64], offsets: NDArray[np.int64], policy: Dedup
+) -> NDArray[np.uint64]:
+    """One row of band keys per document; document i has `shingles[offsets[i] : offsets[i + 1]]`."""
+    found = np.empty((len(offsets) - 1, policy.bands), dtype=np.uint64)
+    for start in range(0, len(found), CHUNK):
+        bounds = offsets[start : start + CHUNK + 1]
+        part = shingles[bounds[0] : bounds[-1]]
+        rows = signatures(part, bounds - bounds[0], policy.hashes, policy.seed)
+        found[start : start + CHUNK] = band_keys(rows, policy)
+    return found
+
+
 def signatures(
     shingles: NDArray[np.uint64], offsets: NDArray[np.int64], hashes: int, seed: int
 ) -> NDArray[np.uint32]:
-    """One row of minima per document; document i has `shingles[offsets[i] : offsets[i + 1]]`."""
-    documents = len(offsets) - 1
-    rows = np.empty((documents, hashes), dtype=np.uint32)
-    for start in range(0, documents, CHUNK):
-        stop = min(start + CHUNK, documents)
-        bounds = offsets[start : stop + 1]
-        rows[start:stop] = _digests(
-            shingles[bounds[0] : bounds[-1]], (bounds - bounds[0]).astype(np.uint64), hashes, seed
-        )
-    return rows
+    """One row of minima per document, for a few documents."""
+    from rensa import RMinHash  # pyright: ignore[reportAttributeAccessIssue]
+
+    digest: Any = RMinHash.digest_matrix_from_flat_token_hashes
+    matrix = digest(shingles, offsets.astype(np.uint64), hashes, seed)
+    rows = cast("list[list[int]]", matrix.to_rows())
+    # Through array.array: a third less time than numpy takes for lists of numbers.
+    flat = b"".join(array("I", row).tobytes() for row in rows)
+    return np.frombuffer(flat, np.uint32).reshape(len(offsets) - 1, hashes)
 
 
 def band_keys(rows: NDArray[np.uint32], policy: Dedup) -> NDArray[np.uint64]:
@@ -41,15 +53,3 @@ def band_keys(rows: NDArray[np.uint32], policy: Dedup) -> NDArray[np.uint64]:
         keys ^= parts[:, :, row]
         scramble(keys)
     return keys
-
-
-def _digests(
-    shingles: NDArray[np.uint64], offsets: NDArray[np.uint64], hashes: int, seed: int
-) -> NDArray[np.uint32]:
-    from rensa import RMinHash  # pyright: ignore[reportAttributeAccessIssue]
-
-    digest: Any = RMinHash.digest_matrix_from_flat_token_hashes
-    rows = cast("list[list[int]]", digest(shingles, offsets, hashes, seed).to_rows())
-    # Through array.array: a third less time than numpy takes for lists of numbers.
-    flat = b"".join(array("I", row).tobytes() for row in rows)
-    return np.frombuffer(flat, np.uint32).reshape(len(offsets) - 1, hashes)

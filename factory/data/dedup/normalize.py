@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from factory.data.dedup.characters import DROPPED, classes
+from factory.data.dedup.characters import DROPPED, classes, classify
 
 BOUNDARY = "\n"
 """Between documents; a separator, so that no word reaches from one document into the next."""
+
+
+_ASCII = bytes(classify(chr(code)) for code in range(128)).ljust(256, b"\0")
+"""The class of each ASCII character, none of which is dropped."""
 
 
 def fold(text: str) -> str:
@@ -31,12 +35,13 @@ def codes(folded: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.uint8], NDArr
     Dropped characters are gone; document i ends before `ends[i]`, which holds a boundary.
     """
     joined = BOUNDARY.join(folded) + BOUNDARY
-    if joined.isascii():
-        points: NDArray[Any] = np.frombuffer(joined.encode("ascii"), dtype=np.uint8)
-    else:
-        points = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     lengths = np.fromiter(map(len, folded), dtype=np.int64, count=len(folded))
     ends = np.cumsum(lengths + 1) - 1
+    if joined.isascii():
+        ascii_bytes = joined.encode("ascii")
+        kinds = np.frombuffer(ascii_bytes.translate(_ASCII), dtype=np.uint8)
+        return np.frombuffer(ascii_bytes, dtype=np.uint8), kinds, ends
+    points = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     kinds = classes(points)
     dropped = kinds == DROPPED
     if dropped.any():

@@ -48,32 +48,34 @@ class Verifier:
         others, sizes = others[possible], sizes[possible]
         if not len(others):
             return others, _NOTHING
-        common = self._common(document, others, sizes)
+        if len(others) > MERGED:
+            common = in_common(self._collection, document, others)
+        else:
+            mine, rest = self._collection.shingles(document), map(self._collection.shingles, others)
+            common = np.array([_shared(mine, other) for other in rest])
         similarity = common / (sizes + (size - common))
         close = similarity >= self._threshold
         return others[close], similarity[close]
 
-    def _common(
-        self, document: int, others: NDArray[np.int32], sizes: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        mine = self._collection.shingles(document)
-        if len(others) <= MERGED:
-            return np.array(
-                [_shared(mine, self._collection.shingles(other)) for other in others.tolist()]
-            )
-        tables = _tables(mine)
-        ends = np.cumsum(sizes)
-        counts: list[NDArray[np.int64]] = []
-        start = 0
-        while start < len(others):
-            limit = (ends[start - 1] if start else 0) + SHINGLES_AT_ONCE
-            stop = max(start + 1, int(np.searchsorted(ends, limit)))
-            asked = self._collection.gather(others[start:stop])
-            found = _found(tables, asked)
-            offsets = ends[start:stop] - sizes[start:stop] - (ends[start] - sizes[start])
-            counts.append(np.add.reduceat(found, offsets, dtype=np.int64))
-            start = stop
-        return counts[0] if len(counts) == 1 else np.concatenate(counts)
+
+def in_common(
+    collection: Collection, document: int, others: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """How many shingles a document shares with each of many others."""
+    tables = _tables(collection.shingles(document))
+    sizes = collection.sizes[others]
+    ends = np.cumsum(sizes)
+    counts: list[NDArray[np.int64]] = []
+    start = 0
+    while start < len(others):
+        limit = (ends[start - 1] if start else 0) + SHINGLES_AT_ONCE
+        stop = max(start + 1, int(np.searchsorted(ends, limit)))
+        asked = collection.gather(others[start:stop])
+        found = _found(tables, asked)
+        offsets = ends[start:stop] - sizes[start:stop] - (ends[start] - sizes[start])
+        counts.append(np.add.reduceat(found, offsets, dtype=np.int64))
+        start = stop
+    return counts[0] if len(counts) == 1 else np.concatenate(counts)
 
 
 def _shared(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> int:

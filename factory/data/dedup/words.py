@@ -64,9 +64,9 @@ def _window(
     points: NDArray[Any], kinds: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     starts, ends = _bounds(kinds)
-    powers, inverses = _powers(len(points))
+    rising, inverses = powers(_BASE, len(points))
     terms = points.astype(np.uint64)
-    terms *= powers[: len(points)]
+    terms *= rising
     sums = np.zeros(len(points) + 1, dtype=np.uint64)
     np.cumsum(terms, out=sums[1:])
     tokens = sums.take(ends)
@@ -80,27 +80,29 @@ def _bounds(kinds: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int
     word = np.empty(len(kinds) + 2, dtype=bool)
     word[0] = word[-1] = False
     np.equal(kinds, WORD, out=word[1:-1])
-    edges = np.flatnonzero(word[1:] != word[:-1])
-    starts, ends = edges[0::2], edges[1::2]
-    alone = np.flatnonzero(kinds == ALONE)
-    if len(alone):
-        # Tokens do not overlap, so sorted starts and sorted ends belong together.
-        starts = np.sort(np.concatenate([starts, alone]))
-        ends = np.sort(np.concatenate([ends, alone + 1]))
-    return starts, ends
+    edge = word[1:] != word[:-1]
+    alone = kinds == ALONE
+    if not alone.any():
+        edges = np.flatnonzero(edge)
+        return edges[0::2], edges[1::2]
+    # Tokens do not overlap, so the first start belongs to the first end, and so on.
+    starts, ends = edge & word[1:], edge & word[:-1]
+    starts[:-1] |= alone
+    ends[1:] |= alone
+    return np.flatnonzero(starts), np.flatnonzero(ends)
 
 
-_known_powers: tuple[NDArray[np.uint64], NDArray[np.uint64]] | None = None
+_known: dict[int, tuple[NDArray[np.uint64], NDArray[np.uint64]]] = {}
 
 
-def _powers(length: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Powers of the base and of its inverse; odd numbers have one modulo 2^64."""
-    global _known_powers  # noqa: PLW0603  a cache of constants
-    if _known_powers is None or len(_known_powers[0]) < length:
+def powers(base: int, length: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Powers of the base from 0 on and of its inverse; odd numbers have one modulo 2^64."""
+    known = _known.get(base)
+    if known is None or len(known[0]) < length:
         size = max(length, WINDOW)
-        inverse = pow(_BASE, -1, _MODULUS)
-        _known_powers = (_geometric(_BASE, size), _geometric(inverse, size))
-    return _known_powers
+        known = (_geometric(base, size), _geometric(pow(base, -1, _MODULUS), size))
+        _known[base] = known
+    return known[0][:length], known[1][:length]
 
 
 def _geometric(ratio: int, size: int) -> NDArray[np.uint64]:

@@ -12,7 +12,18 @@ from datasketch import MinHash, MinHashLSH
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.data.dedup import Dedup, local, minhash, normalize, pairs, verify, words
+from factory.data.dedup import (
+    Dedup,
+    bulk,
+    candidates,
+    contents,
+    local,
+    minhash,
+    normalize,
+    pairs,
+    verify,
+    words,
+)
 from factory.data.dedup.characters import ALONE, WORD, classify
 from factory.data.dedup.order import Collection
 from factory.data.dedup.shingles import shingles
@@ -90,6 +101,71 @@ def test_counts_are_exact(others, monkeypatch):
         theirs = set(collection.shingles(other).tolist())
         expected = len(mine & theirs) / len(mine | theirs)
         assert measured.get(other, 0.0) == (expected if expected >= 0.01 else 0.0)
+
+
+@pytest.mark.parametrize(("crowd", "pairs_per_row"), [(1, 1), (1, 10_000), (1_000, 1)])
+def test_counts_of_many_pairs_are_exact(crowd, pairs_per_row, monkeypatch):
+    """By bits, by looking up and by merging, several batches each."""
+    monkeypatch.setattr(bulk, "CROWD", crowd)
+    monkeypatch.setattr(bulk, "PAIRS_PER_ROW", pairs_per_row)
+    monkeypatch.setattr(bulk, "TABLE", 500)
+    monkeypatch.setattr(bulk, "SHINGLES_AT_ONCE", 200)
+    rng = random.Random(crowd)
+    texts = [" ".join(rng.choices("abc", k=rng.randrange(30, 60))) for _ in range(80)]
+    collection = Collection([local(_batch(texts), POLICY)], POLICY)
+    every = np.array(list(itertools.combinations(range(80), 2)), dtype=np.int32)
+    first, second, similarity = bulk.confirmed(collection, (every[:, 0], every[:, 1]), 0.01)
+    measured = {pair[:2]: pair[2] for pair in zip(first, second, similarity, strict=True)}
+    sets = [set(collection.shingles(number).tolist()) for number in range(80)]
+    for one, other in every.tolist():
+        expected = len(sets[one] & sets[other]) / len(sets[one] | sets[other])
+        assert measured.get((one, other), 0.0) == (expected if expected >= 0.01 else 0.0)
+
+
+def test_crowds_with_little_in_common_need_no_table():
+    rng = random.Random(0)
+    texts = [" ".join(rng.choices([f"w{n}" for n in range(40)], k=60)) for _ in range(60)]
+    collection = Collection([local(_batch(texts), POLICY)], POLICY)
+    every = np.array(list(itertools.combinations(range(60), 2)), dtype=np.int32)
+    first, _, _ = bulk.confirmed(collection, (every[:, 0], every[:, 1]), 0.9)
+    assert len(first) == 0
+
+
+@pytest.mark.parametrize("slots", [1, 7, 100])
+def test_batches_of_candidates_hold_each_pair_once(slots, monkeypatch):
+    rng = random.Random(slots)
+    base = [" ".join(rng.choices("abcdefgh", k=40)) for _ in range(5)]
+    texts = [rng.choice(base) + f" and {rng.randrange(3)}" for _ in range(60)]
+    collection = Collection([local(_batch(texts), POLICY)], POLICY)
+    documents = np.arange(60)
+    index = candidates.Candidates(collection, documents)
+    expected = set()
+    for document in index.documents:
+        expected |= {(other, document) for other in index.earlier(document).tolist()}
+        index.add(document)
+    monkeypatch.setattr(candidates, "SLOTS_AT_ONCE", slots)
+    batches = list(candidates.candidate_pairs(collection, documents))
+    found = [
+        pair
+        for first, second in batches
+        for pair in zip(first.tolist(), second.tolist(), strict=True)
+    ]
+    assert len(batches) > 1
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=6), min_size=1, max_size=30))
+def test_content_hashes_are_equal_for_equal_words_only(documents):
+    flat = words.scramble(
+        np.array([token for document in documents for token in document], dtype=np.uint64)
+    )
+    ends = np.cumsum([len(document) for document in documents])
+    texts = ["!" * len(document) for document in documents]
+    found = [tuple(row) for row in contents.contents(texts, flat, ends).tolist()]
+    assert len(set(found)) == len({tuple(document) for document in documents})
+    for place, document in enumerate(documents):
+        assert found[place] == found[documents.index(document)]
 
 
 def test_signatures_estimate_what_datasketch_estimates():
