@@ -160,7 +160,11 @@ class TestLanguage:
         sample = Sample.conversation(
             id="1",
             tools=json.dumps([{"description": SCRIPTS["en"] * 5}]),
-            messages=[Message.of("user", SCRIPTS["de"]), Message.of("tool", SCRIPTS["en"] * 5)],
+            messages=[
+                Message.of("system", SCRIPTS["en"] * 5),
+                Message.of("user", SCRIPTS["de"]),
+                Message.of("assistant", SCRIPTS["de"]),
+            ],
         )
         assert counted([sample]).languages == {"de": 1}
 
