@@ -13,7 +13,7 @@ import dagster as dg
 from factory.control import card_page, pictures, reasons
 from factory.control.card import card_of, shown_step
 from factory.control.previews import preview, removed_pairs
-from factory.data import Dataset, Dedup, layout
+from factory.data import Dataset, Dedup, layout, licence
 from factory.data.steps import Step
 from factory.errors import DeclarationError
 from factory.keys import Key, PrivateKey
@@ -67,7 +67,9 @@ def tags(step: Step) -> dict[str, str]:
         **dataset.tags,
         "classification": dataset.key.classification,
         "licence": slug(dataset.license),
+        "role": dataset.role,
         "step": step.kind,
+        **{slug(term): "" for term in licence.terms(dataset.license)},
     }
 
 

@@ -13,6 +13,9 @@ UNVERSIONED_BY = "LicenseRef-CC-BY"
 PERMISSIVE = re.compile(r"(CC-BY-\d\.\d|CC0-1\.0|CC-PDDC|CC-PDM-1\.0|LicenseRef-CC-BY)")
 """CC BY in any version, CC0 and the public domain: anyone may use, change and redistribute."""
 
+_TERMS = {"BY": "attribution", "SA": "share-alike", "NC": "non-commercial", "ND": "no derivatives"}
+"""The elements of a Creative Commons licence, as they stand in its SPDX id."""
+
 _ADDRESS = re.compile(
     r"https?://(?:www\.)?creativecommons\.org/(?P<place>licenses|publicdomain)/"
     r"(?P<kind>[a-z-]+)(?:/(?P<version>\d\.\d))?",
@@ -35,6 +38,16 @@ _BY = re.compile(
     r"creative commons attribution(?: \(cc by\))?(?: license)?,?(?: version)? ?(\d\.\d)?",
     re.IGNORECASE,
 )
+
+
+def terms(expression: str) -> tuple[str, ...]:
+    """What the Creative Commons licences in an SPDX expression ask for, `share-alike` for instance.
+
+    What other licences ask for has to be read in them.
+    """
+    ids = re.findall(r"\bCC-[A-Z-]+", expression)
+    parts = {part for one in ids for part in one.split("-")}
+    return tuple(words for part, words in _TERMS.items() if part in parts)
 
 
 def spdx(addresses: Iterable[str], text: str) -> str | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from factory.data.licence import PERMISSIVE, spdx
+from factory.data.licence import PERMISSIVE, spdx, terms
 
 BY = (
     "This is an open-access article distributed under the terms of the Creative Commons "
@@ -56,3 +56,18 @@ def test_permissive(name: str) -> None:
 @pytest.mark.parametrize("name", ["CC-BY-NC-4.0", "CC-BY-SA-4.0", "CC-BY-ND-4.0", "MIT"])
 def test_not_permissive(name: str) -> None:
     assert not PERMISSIVE.fullmatch(name)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("CC-BY-4.0", ("attribution",)),
+        ("CC-BY-SA-3.0", ("attribution", "share-alike")),
+        ("CC-BY-4.0 AND CC-BY-NC-ND-4.0", ("attribution", "non-commercial", "no derivatives")),
+        ("CC0-1.0 AND CC-PDDC", ()),
+        ("ISC-LICENSE AND MIT", ()),
+        ("", ()),
+    ],
+)
+def test_what_a_licence_asks_for(expression: str, expected: tuple[str, ...]) -> None:
+    assert terms(expression) == expected
