@@ -1,17 +1,17 @@
 """Both engines make the same versions, whatever happens to their workers meanwhile."""
 
 import dataclasses
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from factory.data import Dataset, PartnerDrop, engines, shards
+from factory.data import Dataset, engines, layout, shards, table
+from factory.data.phases import Workshop
+from factory.data.shards import Shard
 from factory.data.steps import StepResult, run_step, steps
-from factory.errors import BadFile, StepError
-from factory.keys import private
+from factory.errors import BadFile, StepError, StepInterrupted
 from factory.namespace import Version
 
 STEPS = ("clean", "deduplicated", "split")
@@ -68,15 +68,140 @@ def stated(version: Version) -> tuple[Any, ...]:
 
 
 @pytest.mark.slow
-def test_ray_makes_what_this_process_makes(runner, many, monkeypatch, tmp_path):
+def test_ray_makes_what_this_process_makes(runner, many):
     here = [stated(version) for version in made(runner, many, "local")]
     assert [len(files) for *_, files in here] == [12, 7, 18]
     for version in runner.namespace.versions(many.key / "clean"):
         assert version.manifest.facts["rejected"] == {"no text": 21}
-    import shutil
-
     for name in STEPS:
-        shutil.rmtree(runner.settings.root / f"{many.key.path}/{name}.versions")
-        (runner.settings.root / f"{many.key.path}/{name}").unlink()
+        forget(runner, many, name)
     there = [stated(version) for version in made(runner, many, "ray")]
     assert there == here
+
+
+MARKER = "CANARY-7f3a"
+
+
+class Noisy:
+    """Tells the text of its shard in every way that a library might, and fails as asked."""
+
+    def __call__(self, shard, folder, tick):
+        import logging
+        import os
+        import signal
+        import subprocess
+        import warnings
+
+        text = f"{MARKER} {shard.names[0]}"
+        sys.stdout.write(text)
+        sys.stderr.write(text)
+        os.write(1, f"{text}\n".encode())
+        subprocess.run(["/bin/echo", text], check=True)
+        logging.getLogger("noisy").error(text)
+        warnings.warn(text, stacklevel=1)
+        (folder / "out.txt").write_text(text)
+        match shard.names[0]:
+            case "bad file":
+                raise BadFile(f"{MARKER}: not JSON")
+            case "defect":
+                raise ValueError(MARKER)
+            case "full":
+                raise OSError(28, "No space left on device", str(folder))
+            case "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+        tick(2)
+        return {}
+
+
+def hits(folder: Path) -> list[Path]:
+    return [p for p in folder.rglob("*") if p.is_file() and MARKER.encode() in p.read_bytes()]
+
+
+@pytest.mark.slow
+def test_nothing_of_a_row_reaches_ray_and_errors_come_back(tmp_path, capfd):
+    from factory.data.engines import driver, ray
+
+    said: list[str] = []
+    with ray.opened(cpus=2) as engine:
+        shop = Workshop(tmp_path, engine, said.append)
+
+        def every(*names: str) -> None:
+            parts = [Shard(number, (name,), 1) for number, name in enumerate(names)]
+            shop.every(names[0], Noisy(), parts, what="rows read")
+
+        every("fine", "also fine", "more")
+        assert said[-1].startswith("6 rows read")
+        assert capfd.readouterr().out.count(MARKER) >= 9
+        with pytest.raises(BadFile, match=f"{MARKER}: not JSON") as caught:
+            every("bad file")
+        assert "Noisy" in caught.value.__notes__[0] or "__call__" in caught.value.__notes__[0]
+        with pytest.raises(StepError, match=f"Shard 1: ValueError: {MARKER}"):
+            every("well", "defect")
+        with pytest.raises(OSError, match="No space left") as full:
+            every("full")
+        assert full.value.errno == 28
+        with pytest.raises(StepInterrupted, match="goes on from there") as interrupted:
+            every("killed")
+        assert MARKER not in str(interrupted.value)
+        directories = list(driver.TEMPORARY.glob(f"{driver.PREFIX}*"))
+        own = [path for path in directories if (path / "session_latest").exists()]
+        assert own
+        assert [hit for path in own for hit in hits(path)] == []
+    assert not any(path.exists() for path in own)
+    assert hits(tmp_path), "what was written is in the work directory"
+
+
+def test_an_engine_that_is_none():
+    with pytest.raises(StepError, match="no engine 'spark'; write one of local, ray"):
+        engines.opened("spark")
+
+
+@pytest.mark.parametrize("limit", [1, 39, 40, 41, 95, 1_000])
+def test_a_limit_is_the_first_rows_over_the_shards(runner, many, limit):
+    (runner.settings.drops / "letters" / "letters.jsonl").unlink()
+    raw, clean_step, *_ = steps(many)
+    runner.checked(raw)
+    version = run(runner, clean_step, "local", limit=limit).version
+    rows = [(file, n) for file in range(5) for n in range(40)][:limit]
+    ids = table.column(version.path / layout.SAMPLES, "id")
+    assert ids == [f"{file}-{n}" for file, n in rows if n % 10]
+    assert version.manifest.facts["rows_read"] == len(rows)
+    assert version.manifest.limit == limit
+
+
+def test_errors_are_counted_over_all_shards(runner, many, deliver):
+    (runner.settings.drops / "letters" / "letters.jsonl").unlink()
+    for file in range(5):
+        rows = [{"id": f"{n}", "text": 7 if n < 2 else "x"} for n in range(10)]
+        deliver(rows, f"part-{file}.jsonl")
+    runner.checked(steps(many)[0])
+    share = dataclasses.replace(many, max_errors=0.19)
+    with pytest.raises(StepError, match=r"raised on 10 of 50 rows, .* allows 19\.00%") as told:
+        run(runner, steps(share)[1], "local")
+    assert [line.split(":")[0].strip() for line in str(told.value).splitlines()[1:]] == [
+        *("part-0.jsonl#1", "part-0.jsonl#2", "part-1.jsonl#1", "part-1.jsonl#2", "part-2.jsonl#1")
+    ]
+    assert list(runner.settings.root.rglob(".work-*")) == [], "it would end so again"
+    assert run(runner, steps(dataclasses.replace(many, max_errors=0.2))[1], "local").version
+    with pytest.raises(StepError, match="raised on 10 of 50 rows, max_errors allows 9"):
+        run(runner, steps(dataclasses.replace(many, max_errors=9))[1], "local")
+    with pytest.raises(StepError, match="raised on 1 of 1 rows, max_errors allows 0"):
+        run(runner, steps(dataclasses.replace(many, max_errors=0))[1], "local")
+
+
+@pytest.mark.parametrize(("size", "files"), [(1, 2_000), (3_000, 2), (10**9, 2_000)])
+def test_content_does_not_depend_on_how_shards_are_planned(runner, many, monkeypatch, size, files):
+    contents = [version.manifest.content_id for version in made(runner, many, "local")]
+    monkeypatch.setattr(shards, "SHARD_BYTES", size)
+    monkeypatch.setattr(shards, "SHARD_FILES", files)
+    for name in STEPS:
+        forget(runner, many, name)
+    assert [version.manifest.content_id for version in made(runner, many, "local")] == contents
+
+
+def forget(runner, dataset: Dataset, name: str) -> None:
+    import shutil
+
+    link = runner.settings.root / dataset.key.path / name
+    shutil.rmtree(link.with_name(f"{name}.versions"))
+    link.unlink()

@@ -24,6 +24,9 @@ TEMPORARY = Path("/tmp")  # noqa: S108  Ray puts sockets below it, whose paths m
 PREFIX = "fy-data-"
 OWNER = "owner.json"
 
+RETRIES = 3
+"""How often a shard is begun again whose worker died. Ray Data would never stop."""
+
 OBJECT_STORE_BYTES = 100 * 2**20
 """Numbers of shards are all that passes through it."""
 
@@ -57,7 +60,7 @@ def _do(work: Work, numbers: list[int], reports: Reports, say: Callable[[str], N
         do_shard(work, int(row["number"]), reports)
         return row
 
-    for row in shards.map(one).iter_rows():
+    for row in shards.map(one, num_cpus=1, max_retries=RETRIES).iter_rows():
         say(f"done {row['number']}")
 
 
