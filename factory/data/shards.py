@@ -8,7 +8,7 @@ done with a shard is in the module of each step; doing it for all of them is in 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-SHARD_BYTES = 64 * 2**20
+SHARD_BYTES = 32 * 2**20
 """Small files are read together up to so many bytes; a larger file is a shard of its own."""
 
 SHARD_FILES = 2_000

@@ -60,7 +60,7 @@ def _do(work: Work, numbers: list[int], reports: Reports, say: Callable[[str], N
         do_shard(work, int(row["number"]), reports)
         return row
 
-    for row in shards.map(one, num_cpus=1, max_retries=RETRIES).iter_rows():
+    for row in shards.map(one, num_cpus=1, ray_remote_args_fn=_retried).iter_rows():
         say(f"done {row['number']}")
 
 
@@ -73,6 +73,10 @@ def do_shard(work: Work, number: int, reports: Reports) -> None:
         except Exception as error:
             reports.failed(number, error)
         counter.flush()
+
+
+def _retried() -> dict[str, Any]:
+    return {"max_retries": RETRIES}
 
 
 @contextlib.contextmanager
