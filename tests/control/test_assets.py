@@ -70,7 +70,7 @@ def test_run_makes_every_asset_current(bench: Bench) -> None:
     ]
     assert "Question 1?" in str(metadata["preview"].value)
     card = str(made["public/text/letters/deduplicated"].metadata["card"].value)
-    assert "| **samples** | **54** of 60 rows read |" in card
+    assert "| **samples** | 54 of 60 rows read, all questions |" in card
     assert "](data:image/png;base64," in card
 
 
