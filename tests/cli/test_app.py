@@ -54,6 +54,12 @@ def test_new_dataset_never_overwrites(factory: Factory) -> None:
     assert "exists already" in found.err
 
 
+def test_an_unknown_engine_is_a_usage_error(factory: Factory) -> None:
+    found = factory("materialize", "public/text/plos", "--engine", "spark")
+    assert found.code == 2
+    assert "no engine 'spark'; write one of local, ray" in found.err
+
+
 def test_set_needs_a_field_and_a_value(factory: Factory) -> None:
     found = factory("launch", "smoke", "--set", "workers")
     assert found.code == 2

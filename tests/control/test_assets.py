@@ -5,6 +5,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from factory.control.assets import CONFIG, op_name
 from factory.control.freshness import report, stale
 from factory.control.lineage import asset_key, inputs_of
 from factory.data import Check, CheckResult, Dataset
@@ -227,6 +228,18 @@ def test_limited_run_flows_downstream_and_is_never_current(bench: Bench) -> None
         (version,) = bench.namespace.versions(key)
         assert version.manifest.limit == 20
     assert bench.namespace.versions(public("text/letters/split"))[0].manifest.rows == 18
+
+
+def test_the_engine_is_offered_and_checked_before_anything_runs(bench: Bench) -> None:
+    (clean,) = [step for step in bench.steps() if step.name == "clean"]
+    given: dict[str, object] = {"ops": {op_name(clean): {"config": {"engine": "local"}}}}
+    assert bench.run("raw").success
+    assert bench.execute([asset_key(clean.key)], given).success
+    wrong: dict[str, object] = {"ops": {op_name(clean): {"config": {"engine": "spark"}}}}
+    with pytest.raises(dg.DagsterInvalidConfigError, match="spark"):
+        bench.execute([asset_key(clean.key)], wrong)
+    declared = {step.kind for step in bench.steps() if CONFIG.get(step.kind) is not None}
+    assert declared == {"clean", "deduplicated", "split", "energon"}
 
 
 def test_limit_of_nothing_is_refused(bench: Bench) -> None:
