@@ -57,9 +57,6 @@ class Citation:
     types: tuple[str, ...]
     """`Journal Article`, `Case Reports`, `Retracted Publication`."""
 
-    headings: tuple[str, ...]
-    """MeSH as PubMed shows it: `Melatonin/*physiology`; an asterisk marks what it is about."""
-
     copyright: str
     """What the publisher claims for the abstract; empty where the record says nothing."""
 
@@ -92,9 +89,27 @@ def citation(root: "Element") -> Citation:
         year=_year(journal) if journal is not None else "",
         languages=tuple(map(_text, article.iterchildren("Language"))),
         types=tuple(map(_text, types)) if types is not None else (),
-        headings=_headings(next(record.iterchildren("MeshHeadingList"), None)),
         copyright=_copyright(abstract) if abstract is not None else "",
     )
+
+
+def headings(root: "Element") -> tuple[str, ...]:
+    """The MeSH headings of a record, as PubMed shows them: `Melatonin/*physiology`.
+
+    An asterisk marks what the article is about. Apart from `citation`, because there are so many
+    that reading them takes as long as all the rest.
+    """
+    found: list[str] = []
+    for record in root.iterchildren("MedlineCitation"):
+        for term in record.iter("DescriptorName", "QualifierName"):
+            name = _text(term)
+            if term.get("MajorTopicYN") == "Y":
+                name = f"*{name}"
+            if term.tag == "DescriptorName":
+                found.append(name)
+            elif found:
+                found[-1] += f"/{name}"
+    return tuple(found)
 
 
 def _title(english: "Element | None", own: "Element | None") -> str:
@@ -119,20 +134,6 @@ def _year(journal: "Element") -> str:
     stated = next(date.iterchildren("Year", "MedlineDate"), None) if date is not None else None
     found = _YEAR.search(_text(stated))
     return found[0] if found else ""
-
-
-def _headings(terms: "Element | None") -> tuple[str, ...]:
-    found: list[str] = []
-    if terms is not None:
-        for term in terms.iter("DescriptorName", "QualifierName"):
-            name = _text(term)
-            if term.get("MajorTopicYN") == "Y":
-                name = f"*{name}"
-            if term.tag == "DescriptorName":
-                found.append(name)
-            elif found:
-                found[-1] += f"/{name}"
-    return tuple(found)
 
 
 def _text(element: "Element | None") -> str:

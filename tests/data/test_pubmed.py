@@ -16,14 +16,16 @@ from factory.data import pubmed
 MATHML = 'xmlns:mml="http://www.w3.org/1998/Math/MathML"'
 
 
-def record(article: str, beside: str = "") -> pubmed.Citation:
-    return pubmed.citation(
-        etree.fromstring(
-            f"<PubmedArticle {MATHML}><MedlineCitation><PMID Version='1'>7</PMID>"
-            f"<Article>{article}</Article>{beside}</MedlineCitation><PubmedData><ArticleIdList>"
-            "<ArticleId IdType='pubmed'>8</ArticleId></ArticleIdList></PubmedData></PubmedArticle>"
-        )
+def element(article: str, beside: str = "") -> etree._Element:
+    return etree.fromstring(
+        f"<PubmedArticle {MATHML}><MedlineCitation><PMID Version='1'>7</PMID>"
+        f"<Article>{article}</Article>{beside}</MedlineCitation><PubmedData><ArticleIdList>"
+        "<ArticleId IdType='pubmed'>8</ArticleId></ArticleIdList></PubmedData></PubmedArticle>"
     )
+
+
+def record(article: str, beside: str = "") -> pubmed.Citation:
+    return pubmed.citation(element(article, beside))
 
 
 def title(content: str) -> str:
@@ -43,10 +45,8 @@ def test_a_whole_record():
         <PublicationTypeList><PublicationType UI="D016428">Journal Article</PublicationType>
         <PublicationType UI="D016441">Retracted Publication</PublicationType></PublicationTypeList>
         <VernacularTitle>Die pineale klier.</VernacularTitle>""",
-        """<MeshHeadingList><MeshHeading><DescriptorName MajorTopicYN="N">Humans</DescriptorName>
-        </MeshHeading><MeshHeading><DescriptorName MajorTopicYN="N">Melatonin</DescriptorName>
-        <QualifierName MajorTopicYN="Y">physiology</QualifierName>
-        <QualifierName MajorTopicYN="N">blood</QualifierName></MeshHeading></MeshHeadingList>
+        """<MeshHeadingList><MeshHeading><DescriptorName>Humans</DescriptorName></MeshHeading>
+        </MeshHeadingList>
         <OtherAbstract Type="NASA" Language="eng"><AbstractText>Other.</AbstractText>
         </OtherAbstract>""",
     )
@@ -58,13 +58,24 @@ def test_a_whole_record():
         year="1979",
         languages=("afr", "eng"),
         types=("Journal Article", "Retracted Publication"),
-        headings=("Humans", "Melatonin/*physiology/blood"),
         copyright="Copyright 1979 S. Karger AG.",
     )
 
 
 def test_a_record_with_nothing_but_an_article():
-    assert record("") == pubmed.Citation("7", "", (), "", "", (), (), (), "")
+    assert record("") == pubmed.Citation("7", "", (), "", "", (), (), "")
+
+
+def test_headings_with_their_qualifiers():
+    root = element(
+        "",
+        """<MeshHeadingList><MeshHeading><DescriptorName MajorTopicYN="Y">Humans</DescriptorName>
+        </MeshHeading><MeshHeading><DescriptorName MajorTopicYN="N">Melatonin</DescriptorName>
+        <QualifierName MajorTopicYN="Y">physiology</QualifierName>
+        <QualifierName MajorTopicYN="N">blood</QualifierName></MeshHeading></MeshHeadingList>""",
+    )
+    assert pubmed.headings(root) == ("*Humans", "Melatonin/*physiology/blood")
+    assert pubmed.headings(element("")) == ()
 
 
 @pytest.mark.parametrize(
@@ -138,14 +149,15 @@ def test_abstracts_cut_by_nlm(end: str, *, truncated: bool) -> None:
 
 
 @pytest.fixture(scope="module")
-def real(shared_data: Path) -> list[tuple[bytes, pubmed.Citation]]:
-    """Every sixth record of the file, as XML and as read."""
+def real(shared_data: Path) -> list[tuple[bytes, pubmed.Citation, tuple[str, ...]]]:
+    """Every sixth record of the file: its XML, and what was read of it."""
     (path,) = (shared_data / "pubmed_baseline").glob("*.xml.gz")
-    return [
-        (xml, pubmed.citation(etree.fromstring(xml)))
-        for number, xml in enumerate(_records(gzip.decompress(path.read_bytes())))
-        if number % 6 == 0
-    ]
+    found: list[tuple[bytes, pubmed.Citation, tuple[str, ...]]] = []
+    for number, xml in enumerate(_records(gzip.decompress(path.read_bytes()))):
+        if number % 6 == 0:
+            root = etree.fromstring(xml)
+            found.append((xml, pubmed.citation(root), pubmed.headings(root)))
+    return found
 
 
 def _records(data: bytes) -> Iterator[bytes]:
@@ -155,8 +167,8 @@ def _records(data: bytes) -> Iterator[bytes]:
 
 def test_real_records_say_who_they_are(real):
     assert len(real) == 5_000
-    assert len({citation.pmid for _, citation in real}) == 5_000
-    for _, citation in real:
+    assert len({citation.pmid for _, citation, _ in real}) == 5_000
+    for _, citation, _ in real:
         assert citation.pmid.isdigit()
         assert citation.title
         assert citation.journal
@@ -164,12 +176,12 @@ def test_real_records_say_who_they_are(real):
         assert all(re.fullmatch("[a-z]{3}", one) for one in citation.languages)
         assert citation.types
         assert citation.copyright == ""
-    assert sum(bool(citation.sections) for _, citation in real) > 2_400
+    assert sum(bool(citation.sections) for _, citation, _ in real) > 2_400
 
 
 def test_real_text_is_all_there(real):
     """Letters only, from the raw bytes: nothing of title or abstract is lost, nothing gets in."""
-    for xml, citation in real:
+    for xml, citation, _ in real:
         text = xml.decode()
         parts = re.findall(r"<Abstract>(.*?)</Abstract>", text, re.DOTALL)
         assert _letters("".join(text for _, text in citation.sections)) == _raw("".join(parts))
@@ -179,15 +191,15 @@ def test_real_text_is_all_there(real):
 
 
 def test_real_headings_are_all_there(real):
-    for xml, citation in real:
-        assert len(citation.headings) == xml.count(b"<MeshHeading>")
-        assert sum(one.count("/") for one in citation.headings) >= xml.count(b"<QualifierName")
-    counted = Counter(heading for _, citation in real for heading in citation.headings)
+    for xml, _, headings in real:
+        assert len(headings) == xml.count(b"<MeshHeading>")
+        assert sum(one.count("/") for one in headings) >= xml.count(b"<QualifierName")
+    counted = Counter(heading for _, _, headings in real for heading in headings)
     assert counted["Humans"] > 2_500
 
 
 def test_real_text_is_tidy(real):
-    for _, citation in real:
+    for _, citation, _ in real:
         texts = [citation.title, citation.journal]
         texts += [part for section in citation.sections for part in section]
         for text in texts:
