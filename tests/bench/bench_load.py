@@ -101,6 +101,7 @@ for one in repository.assets_defs_by_key.values():
         "code": spec.code_version,
         "metadata": {k: v for k, v in spec.metadata.items() if not k.startswith("dagster/")},
         "limited": spec.key.path[-1] == "clean",
+        "engine": bool({"deduplicated", "split", "energon"} & set(spec.key.path)),
         "checks": texts[spec.key],
     })
 print(json.dumps(described))
@@ -110,7 +111,11 @@ BARE = """
 import dagster as dg
 
 
-class Limit(dg.Config):
+class Engine(dg.Config):
+    engine: str = "local"
+
+
+class Limit(Engine):
     limit: int | None = None
 
 
@@ -131,6 +136,11 @@ def asset(one):
         @decorate
         def limited(context: dg.AssetExecutionContext, config: Limit) -> None: ...
         return limited
+
+    if one["engine"]:
+        @decorate
+        def over_shards(context: dg.AssetExecutionContext, config: Engine) -> None: ...
+        return over_shards
 
     @decorate
     def plain(context: dg.AssetExecutionContext) -> None: ...

@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +206,32 @@ def forget(runner, dataset: Dataset, name: str) -> None:
     link = runner.settings.root / dataset.key.path / name
     shutil.rmtree(link.with_name(f"{name}.versions"))
     link.unlink()
+
+
+class Waits:
+    """The second shard fails at once, the first takes long."""
+
+    def __call__(self, shard, folder, tick):
+        import time
+
+        if shard.number:
+            raise BadFile("at once")
+        time.sleep(120)
+        return {}
+
+
+@pytest.mark.slow
+def test_an_error_ends_the_other_workers_and_leaves_nothing(tmp_path):
+    from factory.data.engines import driver, ray
+
+    def fail() -> None:
+        with ray.opened(cpus=2) as engine:
+            shop = Workshop(tmp_path, engine, lambda _: None)
+            shop.every("waits", Waits(), [Shard(0, ("a",), 1), Shard(1, ("b",), 1)], what="rows")
+
+    before = set(driver.TEMPORARY.glob(f"{driver.PREFIX}*"))
+    started = time.monotonic()
+    with pytest.raises(BadFile, match="at once"):
+        fail()
+    assert time.monotonic() - started < 90
+    assert set(driver.TEMPORARY.glob(f"{driver.PREFIX}*")) - before == set()

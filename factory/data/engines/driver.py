@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,9 @@ def main() -> None:
     def say(line: str) -> None:
         out.write(f"{line}\n")
 
-    with contextlib.suppress(BrokenPipeError), _connected(cpus):
+    # Ray 2.60 has no other way to say how often a task is begun again, and warns of this one.
+    warnings.filterwarnings("ignore", message="`ray_remote_args_fn` is deprecated")
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt), _connected(cpus):
         while (request := read_request(sys.stdin.buffer)) is not None:
             try:
                 _do(*unpickled(request), say)
@@ -60,8 +63,10 @@ def _do(work: Work, numbers: list[int], reports: Reports, say: Callable[[str], N
         do_shard(work, int(row["number"]), reports)
         return row
 
-    for row in shards.map(one, num_cpus=1, ray_remote_args_fn=_retried).iter_rows():
-        say(f"done {row['number']}")
+    done: Any = shards.map(one, num_cpus=1, ray_remote_args_fn=_retried)
+    for batch in done.iter_batches(prefetch_batches=0, batch_size=1, batch_format="pyarrow"):
+        for number in batch.column("number").to_pylist():
+            say(f"done {number}")
 
 
 def do_shard(work: Work, number: int, reports: Reports) -> None:

@@ -13,6 +13,7 @@ import os
 import pickle
 import secrets
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -68,6 +69,7 @@ class Ray:
     def _finished(self, reports: Reports, meter: Meter, count: int) -> Iterator[int]:
         for _ in range(count):
             while (line := self._line()) is None:
+                reports.raise_first()  # Ray says so later, when others are done as well
                 meter.counted(reports.rows())
             meter.counted(reports.rows())
             word, _, value = line.partition(" ")
@@ -104,6 +106,9 @@ def opened(cpus: int | None = None) -> Generator[Ray]:
     )
     try:
         yield Ray(driver)
+    except BaseException:
+        driver.send_signal(signal.SIGINT)  # else it would finish the shards that are begun
+        raise
     finally:
         for pipe in (driver.stdin, driver.stdout):
             with contextlib.suppress(BrokenPipeError):

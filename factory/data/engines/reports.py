@@ -85,7 +85,14 @@ class Reports:
             "filename": str(error.filename) if isinstance(error, OSError) else None,
             "traceback": "".join(traceback.format_exception(error)),
         }
-        self._file(number, "failed").write_text(json.dumps(value))
+        complete = self._file(number, "failing")
+        complete.write_text(json.dumps(value))
+        complete.replace(self._file(number, "failed"))
+
+    def raise_first(self) -> None:
+        """Raise what the task of some shard raised, if any did."""
+        for file in sorted(self.folder.glob("*.failed")):
+            self.raise_failure(int(file.stem))
 
     def raise_failure(self, number: int) -> None:
         """Print what the task of a shard printed, and raise what it raised."""
