@@ -6,6 +6,8 @@ Rows come from `reader`. A row becomes a sample, or is refused with a reason; no
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING
 
 from factory.data import loss
 from factory.data.dataset import Dataset
@@ -14,6 +16,9 @@ from factory.data.row import Row
 from factory.data.sample import ERROR, Rejected, Sample, canonical
 from factory.errors import BadRow, StepError
 from factory.keys import PrivateKey
+
+if TYPE_CHECKING:
+    from lxml import etree
 
 EXCERPT_CHARACTERS = 200
 ERRORS_SHOWN = 5
@@ -148,8 +153,7 @@ def _refused(row: Row, reason: str, dataset: Dataset) -> Refused:
 
 def _excerpt(row: Row) -> str:
     if row.xml is not None:
-        # By XPath, as walking over the texts takes as long as parsing them did.
-        text = str(row.xml.xpath(f"substring(normalize-space(), 1, {4 * EXCERPT_CHARACTERS})"))
+        text = str(_beginning()(row.xml))
     elif row.json is not None:
         text = json.dumps(row.json, ensure_ascii=False, default=_named)  # Parquet has dates, bytes
     elif row.plain is not None:
@@ -158,6 +162,14 @@ def _excerpt(row: Row) -> str:
         text = (row.data or b"")[: 4 * EXCERPT_CHARACTERS].decode(errors="replace")
     flat = " ".join(text.split())[:EXCERPT_CHARACTERS]
     return flat.encode(errors="replace").decode()
+
+
+@cache
+def _beginning() -> "etree.XPath":
+    """By XPath, as walking over the texts of an element takes as long as parsing them did."""
+    from lxml import etree
+
+    return etree.XPath(f"substring(normalize-space(), 1, {4 * EXCERPT_CHARACTERS})")
 
 
 def _named(value: object) -> str:

@@ -130,10 +130,12 @@ def _copyright(abstract: "Element") -> str:
 
 
 def _year(journal: "Element") -> str:
-    date = journal.find("JournalIssue/PubDate")
-    stated = next(date.iterchildren("Year", "MedlineDate"), None) if date is not None else None
-    found = _YEAR.search(_text(stated))
-    return found[0] if found else ""
+    for issue in journal.iterchildren("JournalIssue"):
+        for date in issue.iterchildren("PubDate"):
+            for stated in date.iterchildren("Year", "MedlineDate"):
+                found = _YEAR.search(stated.text or "")
+                return found[0] if found else ""
+    return ""
 
 
 def _text(element: "Element | None") -> str:
@@ -147,7 +149,7 @@ def _tidy(text: str) -> str:
     """One space for every run of white space, composed characters, no invisible ones."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
-    return " ".join(text.split())
+    return text if text.isalnum() else " ".join(text.split())
 
 
 def _marked(element: "Element") -> str:

@@ -2,8 +2,9 @@
 
 Called as `python dedup_peers.py TOOL CORPUS.json RESULT.json`, by the peers' interpreter for a
 peer. What is timed is texts in memory to pairs (or clusters, or flags, where a tool has no pairs);
-reading them, imports and a warm-up on the first texts are outside. CPU time is that of all threads
-and children; memory is the peak above what was in use when the clock started.
+reading them, imports and a warm-up on the first texts are outside, and counted for the whole
+process by who starts it. Each peer gets the words that our rules make of a text, and once more the
+text as it comes, with words cut at `\\w+` or as the peer cuts them: fewer, cheaper, but not equal.
 """
 
 import importlib
@@ -11,57 +12,92 @@ import json
 import os
 import pickle
 import re
-import resource
+import struct
 import sys
 import tempfile
-import time
+import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-WORD = re.compile(r"\w+")
+from tests.bench.measured import measured
+
 THRESHOLD = 0.8
+WIDTH = 5
 
 type Pairs = set[tuple[int, int]]
 """Numbers of two texts, the smaller first."""
 
+type Words = Callable[[str], list[str]]
 
-def shingles(text: str) -> list[str]:
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_CHEAP_WORD = re.compile(r"\w+")
+
+
+def same_words(text: str) -> list[str]:
+    """The words of a text by the rules that ours follows, as fast as Python has them."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return _any_word().findall(_invisible().sub("", folded))
+
+
+def cheap_words(text: str) -> list[str]:
+    """The words of a text as most scripts cut them."""
+    return _CHEAP_WORD.findall(text.lower())
+
+
+@cache
+def _any_word() -> Any:
+    alone = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+    pattern = rf"[{alone}--\p{{N}}]|[\p{{L}}\p{{M}}\p{{N}}--[{alone}--\p{{N}}]]+"
+    regex = importlib.import_module("regex")
+    return regex.compile(pattern, regex.V1)
+
+
+@cache
+def _invisible() -> Any:
+    return importlib.import_module("regex").compile(r"\p{Cf}+")
+
+
+def shingles(words: list[str]) -> list[str]:
     """Word 5-grams; a shorter text is one shingle, so that it is compared at all."""
-    words = WORD.findall(text.lower())
-    if len(words) < 5:
+    if len(words) < WIDTH:
         return [" ".join(words)]
-    return list(map(" ".join, zip(*(words[step:] for step in range(5)), strict=False)))
+    return list(map(" ".join, zip(*(words[step:] for step in range(WIDTH)), strict=False)))
 
 
-def rensa_pairs(texts: list[str], bands: int, rows: int) -> Pairs:
+def rensa_pairs(texts: list[str], bands: int, rows: int, words: Words) -> Pairs:
     """Signatures and LSH of rensa, pairs by its `query_all`."""
     rensa = importlib.import_module("rensa")
     hashes = bands * rows
-    signatures = rensa.RMinHash.from_token_sets(map(shingles, texts), hashes, 1)
+    signatures = rensa.RMinHash.from_token_sets(_sets(texts, words), hashes, 1)
     index = rensa.RMinHashLSH(THRESHOLD, hashes, bands)
     index.insert_many(signatures)
     return _from_queries(index.query_all(signatures))
 
 
-def rensa_flags(texts: list[str], bands: int, rows: int) -> None:
+def rensa_flags(texts: list[str], bands: int, rows: int, words: Words) -> None:
     """Its fastest interface, which tells only whether a text shares a band with another."""
     rensa = importlib.import_module("rensa")
     hashes = bands * rows
-    matrix = rensa.RMinHash.digest_matrix_from_token_sets(map(shingles, texts), hashes, 1)
+    matrix = rensa.RMinHash.digest_matrix_from_token_sets(_sets(texts, words), hashes, 1)
     rensa.RMinHashLSH(THRESHOLD, hashes, bands).query_duplicate_flags_matrix_one_shot(matrix)
 
 
-def gaoya_pairs(texts: list[str], bands: int, rows: int) -> Pairs:
-    """Everything inside gaoya; its index filters by estimated similarity."""
+def gaoya_pairs(texts: list[str], bands: int, rows: int, words: Words | None) -> Pairs:
+    """Everything inside gaoya but our words; its index filters by estimated similarity."""
+    if words is not None:
+        texts = [" ".join(words(text)) for text in texts]
     index = importlib.import_module("gaoya.minhash").MinHashStringIndex(
         hash_size=32,
         num_bands=bands,
         band_size=rows,
         jaccard_threshold=THRESHOLD,
         analyzer="word",
-        lowercase=True,
+        lowercase=words is None,
         ngram_range=(5, 5),
         id_container="vec",
     )
@@ -69,17 +105,43 @@ def gaoya_pairs(texts: list[str], bands: int, rows: int) -> Pairs:
     return _from_queries(index.par_bulk_query(texts))
 
 
-def datasketch_pairs(texts: list[str], bands: int, rows: int) -> Pairs:
+def datasketch_pairs(texts: list[str], bands: int, rows: int, words: Words) -> Pairs:
     """Bulk signatures with a fast hash, and its dictionary LSH."""
     datasketch = importlib.import_module("datasketch")
     digest = importlib.import_module("xxhash").xxh32_intdigest
-    sets = ([shingle.encode() for shingle in shingles(text)] for text in texts)
+    sets = ([shingle.encode() for shingle in found] for found in _sets(texts, words))
     signatures = datasketch.MinHash.bulk(sets, num_perm=bands * rows, hashfunc=digest)
     index = datasketch.MinHashLSH(num_perm=bands * rows, params=(bands, rows))
     with index.insertion_session() as session:
         for number, signature in enumerate(signatures):
             session.insert(number, signature, check_duplication=False)
     return _from_queries(map(index.query, signatures))
+
+
+def _sets(texts: list[str], words: Words) -> Iterable[list[str]]:
+    return (shingles(words(text)) for text in texts)
+
+
+def datatrove_clusters(texts: list[str], bands: int, rows: int) -> Pairs:
+    """Its three stages, one after the other in this process; clusters as stars."""
+    minhash = importlib.import_module("datatrove.pipeline.dedup.minhash")
+    document = importlib.import_module("datatrove.data").Document
+    config = minhash.MinhashConfig(n_grams=WIDTH, num_buckets=bands, hashes_per_bucket=rows)
+    with tempfile.TemporaryDirectory() as folder:
+        one, two, three = (f"{folder}/{stage}" for stage in ("signatures", "buckets", "clusters"))
+        documents = (document(text=text, id=str(at)) for at, text in enumerate(texts))
+        minhash.MinhashDedupSignature(one, config, language="en").run(documents)
+        buckets = minhash.MinhashDedupBuckets(one, two, config=config)
+        for bucket in range(bands):
+            buckets.run(None, bucket, bands)
+        minhash.MinhashDedupCluster(two, three, config=config, save_cluster_id=True).run(None)
+        found = Path(three, "000000.clusters")
+        clusters: dict[int, list[int]] = defaultdict(list)
+        for number, cluster in struct.iter_unpack(
+            "<2I", found.read_bytes() if found.exists() else b""
+        ):
+            clusters[cluster].append(number)
+    return {(min(one), other) for one in clusters.values() for other in one if other != min(one)}
 
 
 def text_dedup_clusters(texts: list[str]) -> Pairs:
@@ -177,19 +239,32 @@ def _from_queries(answers: Iterable[Iterable[int]]) -> Pairs:
     return pairs
 
 
+_SAME: dict[str, Callable[..., Pairs | None]] = {
+    "rensa": rensa_pairs,
+    "rensa, flags": rensa_flags,
+    "gaoya": gaoya_pairs,
+    "datasketch": datasketch_pairs,
+}
+OWN = ", own words"
 TOOLS: dict[str, Callable[[list[str]], Pairs | None]] = {
     "factory": factory_pairs,
     "factory, removal": factory_outcome,
-    "text-dedup": text_dedup_clusters,
-} | {
-    f"{name} {bands}x{rows}": partial(function, bands=bands, rows=rows)
-    for name, function in {
-        "rensa": rensa_pairs,
-        "rensa, flags": rensa_flags,
-        "gaoya": gaoya_pairs,
-        "datasketch": datasketch_pairs,
-    }.items()
-    for bands, rows in ((16, 8), (16, 5))
+    **{
+        f"{name} {bands}x{rows}": partial(function, bands=bands, rows=rows, words=same_words)
+        for name, function in _SAME.items()
+        for bands, rows in ((16, 8), (16, 5))
+        if (name, rows) != ("datasketch", 5)
+    },
+    **{
+        f"{name} {bands}x{rows}{OWN}": partial(
+            function, bands=bands, rows=rows, words=None if name == "gaoya" else cheap_words
+        )
+        for name, function in _SAME.items()
+        for bands, rows in ((16, 8), (16, 5))
+        if name != "datasketch"
+    },
+    f"text-dedup{OWN}": text_dedup_clusters,
+    f"datatrove 14x8{OWN}": partial(datatrove_clusters, bands=14, rows=8),
 }
 
 
@@ -200,42 +275,10 @@ def main(tool: str, corpus: str, result: str) -> None:
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123
         sys.stdout = nowhere
         function(texts[:200])
-        _reset_peak()
-        before, wall, memory = _cpu_seconds(), time.perf_counter(), _resident_mib()
-        pairs = function(texts)
+        pairs, took = measured(lambda: function(texts))
     sys.stdout = sys.__stdout__
-    measured = {
-        "cpu_seconds": _cpu_seconds() - before,
-        "wall_seconds": time.perf_counter() - wall,
-        "extra_mib": _peak_mib() - memory,
-        "pairs": sorted(pairs) if pairs is not None else None,
-    }
-    Path(result).write_text(json.dumps(measured), encoding="utf-8")
-
-
-def _cpu_seconds() -> float:
-    return sum(sum(resource.getrusage(who)[:2]) for who in _WHO)
-
-
-_WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-
-
-def _status(field: str) -> float:
-    text = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(re.search(rf"{field}:\s+(\d+)", text)[1]) / 1024  # pyright: ignore[reportOptionalSubscript]
-
-
-def _peak_mib() -> float:
-    return _status("VmHWM")
-
-
-def _resident_mib() -> float:
-    return _status("VmRSS")
-
-
-def _reset_peak() -> None:
-    """Linux forgets the highest memory use so far when told so."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    found = {"pairs": sorted(pairs) if pairs is not None else None}
+    Path(result).write_text(json.dumps(took | found), encoding="utf-8")
 
 
 if __name__ == "__main__":
