@@ -1,0 +1,279 @@
+"""Refusals of declarations: datasets, rows, sources, keys, mixes, and where they lie."""
+
+from tests.data.mutations.refusal import of
+
+RARE = "data/test_rare_refusals.py"
+WRONG = "test_a_wrong_declaration_is_refused_when_it_is_made"
+STORE = "test_what_cannot_be_declared"
+ROWS = f"{RARE}::test_rows_that_cannot_be_declared"
+FILE = "test_a_file_that_cannot_be_used_is_named"
+
+DATASETS = of(
+    "data/dataset.py",
+    "data/test_dataset.py",
+    (
+        "a public key with a private source",
+        "so it must be private.",
+        "test_public_key_with_private_source_is_refused",
+    ),
+    (
+        "a private key, and everything read is public",
+        "is private although everything it reads is public",
+        "test_private_key_with_public_source_must_be_meant",
+    ),
+    (
+        "private on purpose where that goes without saying",
+        "Leave it out.",
+        "test_private_key_with_public_source_must_be_meant",
+    ),
+    ("no licence", "license is empty", WRONG),
+    (
+        "errors allowed for half a row",
+        "write a share of the rows between 0 and 1, or a whole number of rows",
+        WRONG,
+    ),
+    (
+        "a text in the place of a source, images or loss",
+        ", which is none. Write key=",
+        "data/test_discovery.py::test_a_value_of_the_wrong_type_is_named_with_its_file",
+    ),
+    ("a split with a share of 0", "every share in split must be above 0", WRONG),
+    ("shares that are not 1 together", "the shares of split add up to", WRONG),
+    ("two checks of one name", "Give one of them another name", WRONG),
+    (
+        "a role that there is not",
+        "write 'training' or 'benchmark'",
+        "training/test_mix.py::test_benchmarks_and_they_alone_lie_in_their_part_of_the_tree",
+    ),
+    (
+        "a benchmark beside the other datasets, or a dataset among benchmarks",
+        "Benchmarks, and they alone, lie below",
+        "training/test_mix.py::test_benchmarks_and_they_alone_lie_in_their_part_of_the_tree",
+    ),
+    (
+        "a dataset derived from a benchmark",
+        "on a benchmark. Declare it as a benchmark",
+        "training/test_mix.py::test_what_is_derived_from_a_benchmark_is_one",
+    ),
+)
+
+PARTS = (
+    *of(
+        "data/checks.py",
+        "data/test_dataset.py",
+        (
+            "a check with a name of two words",
+            "write letters, digits and '_'",
+            f"{RARE}::test_a_check_with_a_name_that_cannot_be_shown",
+        ),
+        ("bounds the wrong way round", "the bounds must be 0 <= low <= high", WRONG),
+        ("a share above 1", "a share lies between 0 and 1", WRONG),
+    ),
+    *of(
+        "data/loss.py",
+        "data/test_loss.py",
+        (
+            "tool calls that carry half a loss",
+            "write True or False",
+            "test_tool_calls_are_in_or_out",
+        ),
+        ("one text in the place of a list of parts", "write a list of", "test_parts_are_a_list"),
+        (
+            "a role that no sample has",
+            "so nothing of it could carry loss",
+            "test_a_part_that_is_none_is_an_error_of_the_declaration",
+        ),
+    ),
+    *of(
+        "data/dedup_policy.py",
+        "data/dedup/test_outcome.py",
+        (
+            "a threshold at which everything is alike",
+            "Use 0.3 to 1",
+            "test_senseless_policies_are_refused",
+        ),
+        (
+            "shingles of no words",
+            "use 1 to 64 tokens and 1 to 16 rows",
+            "test_senseless_policies_are_refused",
+        ),
+    ),
+    *of(
+        "data/packing/packing.py",
+        "data/test_packing.py",
+        (
+            "a context of no tokens",
+            "it is a number above 0",
+            "test_parameters_that_make_no_sense_are_refused",
+        ),
+        (
+            "a seed below 0",
+            "it is 0 or a number above 0",
+            "test_parameters_that_make_no_sense_are_refused",
+        ),
+        (
+            "a context that the ranks cannot share",
+            "could not be divided among the ranks",
+            "test_parameters_that_make_no_sense_are_refused",
+        ),
+        (
+            "a regime that there is not",
+            "write one of",
+            "test_parameters_that_make_no_sense_are_refused",
+        ),
+    ),
+)
+
+PATTERNS = of(
+    "data/pattern.py",
+    "data/test_dataset.py",
+    (
+        "an encoding, delimiter, quote or ratio that is none",
+        "Write an encoding that Python knows",
+        ROWS,
+    ),
+    ("a table without names of columns", "header=False leaves the columns without names", ROWS),
+    ("the pattern `../*`", "names no files inside the source", WRONG),
+    ("elements of files that have none", "asks for elements of files that are not XML", WRONG),
+    ("tiles inside an archive", "asks for parts of images inside an archive", ROWS),
+    (
+        "members of a file that is no archive",
+        "asks for members of files that are no archives",
+        ROWS,
+    ),
+)
+
+SOURCES = (
+    *of(
+        "data/source_files.py",
+        "data/test_objects.py",
+        ("the folder `/etc` or `../x`", "not absolute, not empty, no '..'", STORE),
+        ("a classification that there is not", "write 'public' or 'private'", STORE),
+        (
+            "a revision or hash that is cut short",
+            "cannot be used; write ",
+            "data/test_hub.py::test_what_cannot_be_declared",
+        ),
+    ),
+    *of(
+        "data/sources.py",
+        "data/test_dataset.py",
+        (
+            "a kind of repository that there is not",
+            "is not 'dataset', 'model' or 'space'",
+            "data/test_hub.py::test_what_cannot_be_declared",
+        ),
+        ("the address `file:///etc/passwd`", "is not an http or https address", WRONG),
+        ("derived from nothing", "names no dataset to derive from", WRONG),
+    ),
+    *of(
+        "data/stores.py",
+        "data/test_objects.py",
+        ("an address with a password", "credentials are taken from the environment", STORE),
+        ("objects without hashes, or with two kinds", "one of the two.", STORE),
+        ("rows in none of the files", "no declared file fits the rows", STORE),
+        ("S3 at an address of another store", "is not of S3", STORE),
+    ),
+)
+
+PLACES = (
+    *of(
+        "discovery.py",
+        "data/test_discovery.py",
+        (
+            "no definitions on this machine",
+            "cannot be imported, so nothing is declared",
+            f"{RARE}::test_no_definitions_at_all",
+        ),
+        (
+            "several declarations that are wrong: all are told",
+            "declarations cannot be used",
+            "test_every_problem_is_told_at_once",
+        ),
+        (
+            "one folder as public here and as private there",
+            "so both must be private",
+            "test_a_folder_that_is_private_for_one_is_private_for_all",
+        ),
+        (
+            "a file with no mix, or with two",
+            "a file declares the one mix of its name",
+            "training/test_mix.py::test_a_file_that_does_not_declare_one_mix_is_named",
+        ),
+        (
+            "a declaration where nothing looks for it",
+            "declares nothing here",
+            "test_a_declaration_where_nothing_looks_for_it",
+        ),
+        ("a file that Python cannot read", " cannot be imported: ", FILE),
+        ("a file without a dataset", "declares no dataset", FILE),
+        ("a key that is not the path", "but a file's path is its key", FILE),
+        ("a dataset declared twice", "Keep one of them", FILE),
+    ),
+    *of(
+        "keys.py",
+        "data/test_keys.py",
+        (
+            "a key of neither tree",
+            "a key starts with public/ or private/",
+            "test_paths_that_are_no_keys",
+        ),
+        (
+            "nothing to derive a classification from",
+            "has no inputs to derive a classification from",
+            "test_derive_without_inputs",
+        ),
+        (
+            "a key too long for file systems",
+            "characters; file systems allow",
+            "test_the_longest_key",
+        ),
+        (
+            "upper case, dots, `..` in a key",
+            "a segment is one or more of a-z, 0-9 and _",
+            "test_segments_that_no_key_has",
+        ),
+        (
+            "a part of a key that is too long",
+            "characters; the limit is",
+            "test_the_longest_segment",
+        ),
+        ("a key in the place of runs", "which holds run directories", "test_the_reserved_segment"),
+    ),
+    *of(
+        "data/template.py",
+        "data/test_template.py",
+        (
+            "a new dataset named as a word of Python",
+            "a Python module cannot be named",
+            "test_a_key_that_no_module_can_have",
+        ),
+    ),
+)
+
+MIXES = of(
+    "data/mix.py",
+    "training/test_mix.py",
+    (
+        "a mix of nothing",
+        "A mix without datasets trains nothing",
+        "test_a_mix_has_datasets_and_each_once",
+    ),
+    (
+        "a weight of 0, below, or no number",
+        "a weight is a finite number above 0",
+        "test_a_weight_is_a_finite_number_above_zero",
+    ),
+    (
+        "a benchmark in a mix",
+        "Take it out of the mix",
+        "test_a_benchmark_is_cleaned_and_no_more_and_no_mix_takes_it",
+    ),
+    (
+        "a dataset twice in a mix",
+        "Give it one purpose and one weight",
+        "test_a_mix_has_datasets_and_each_once",
+    ),
+)
+
+REFUSALS = (*DATASETS, *PARTS, *PATTERNS, *SOURCES, *PLACES, *MIXES)
