@@ -160,7 +160,7 @@ def test_aligned_lengths_share_packs_in_the_same_order_whatever_that_of_the_buff
 
 def test_the_same_on_another_day_and_in_another_process():
     packing = Packing(context=100, seed=7)
-    expected = [[2, 7, 4, 5, 8], [0, 3], [1, 6, 9]]
+    expected = [[0, 3], [1, 6, 9], [2, 7, 4, 5, 8]]
     lengths = [90, 55, 80, 10, 5, 3, 40, 10, 2, 1]
     assert sorted(map(sorted, groups(lengths, packing))) == sorted(
         map(sorted, knapsack(lengths, 100))
@@ -180,6 +180,20 @@ def test_seeds_and_buffers_differ_in_order_but_not_in_packs():
     assert len({str(sorted(one)) for one in made}) == 1
     assert order(50, 0, [1, 2]) != order(50, 0, [1, 3])
     assert sorted(order(50, 0, [1, 2])) == list(range(50))
+
+
+@pytest.mark.parametrize("count", [1, 2, 37, 640])
+@pytest.mark.parametrize("seed", range(5))
+def test_every_stretch_takes_evenly_from_the_packs_as_made(count, seed):
+    """A plain shuffle takes 18 of 36 from one half with a standard deviation of 3."""
+    chosen = order(count, seed, [1, 2, 3])
+    assert sorted(chosen) == list(range(count))
+    for start in range(count - 35):
+        stretch = np.array(chosen[start : start + 36])
+        for quarter in range(4):
+            low, high = count * quarter // 4, count * (quarter + 1) // 4
+            expected = 36 * (high - low) / count
+            assert abs(((stretch >= low) & (stretch < high)).sum() - expected) <= 4
 
 
 def test_packs_are_made_again_from_keys_and_the_lengths_of_groups():

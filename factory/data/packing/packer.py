@@ -109,7 +109,7 @@ def lay_out(pieces: Sequence[Piece], packing: Packing) -> list[Pack]:
     """
     if packing.crossing:
         return _cut(pieces, packing)
-    context, unit = packing.context, packing.alignment
+    unit, context = packing.alignment, packing.context
     tokens = used = sum([piece.tokens for piece in pieces])
     if unit > 1:
         used = sum([aligned(piece.tokens, unit) for piece in pieces])
