@@ -21,6 +21,7 @@ FREE_CHECK_NAMES = (
     "ids_unique",
     "has_rows",
     "rows_accounted",
+    "images_stored",
     "kept_or_removed",
     "removed_for_kept",
     "rows_balanced",
@@ -113,12 +114,12 @@ class _Rejected:
     at_most: float
 
     def __call__(self, directory: Path) -> CheckResult:
-        from factory.data.layout import facts_of, manifest_of
+        """Count in the table: the manifest counts the most common reasons only."""
+        from factory.data import layout, table
 
-        manifest = manifest_of(directory)
-        seen = facts_of(directory)
-        read = int(seen["rows_read"])
-        count = int(seen["rejected"].get(self.reason, 0))
+        manifest = layout.manifest_of(directory)
+        read = int(layout.facts_of(directory)["rows_read"])
+        count = table.count(directory / layout.REJECTED, "reason", self.reason)
         share = count / read if read else 0.0
         facts = {"rejected": count, "read": read, "share": share, "at_most": self.at_most}
         if part := _part(manifest):

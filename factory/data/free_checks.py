@@ -1,8 +1,8 @@
 """The checks that every dataset gets, and running all checks of a version.
 
 What a declaration can add is in `checks`; the checks on removed duplicates are written in
-`duplicate_checks`. All of these block: a version that fails one stays beside the current one and
-never replaces it.
+`duplicate_checks`, that on images in `image_checks`. All of these block: a version that fails one
+stays beside the current one and never replaces it.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from factory.data import duplicate_checks, layout
+from factory.data import duplicate_checks, image_checks, layout
 from factory.data.check_form import form
 from factory.data.checks import Check, CheckResult
 
@@ -29,6 +29,7 @@ SHOWN = 3
 
 def free_checks(kind: str, dataset: "Dataset") -> tuple[Check, ...]:
     """The checks of a step that nobody has to declare."""
+    images = _images(dataset, kind)
     match kind:
         case "raw":
             return (_check("files_intact", files_intact, kind, "Every file is there, unchanged."),)
@@ -38,10 +39,11 @@ def free_checks(kind: str, dataset: "Dataset") -> tuple[Check, ...]:
                 _check("ids_unique", ids_unique, kind, "Every sample has an id of its own."),
                 _check("has_rows", has_rows, kind, "At least one sample was kept."),
                 _check("rows_accounted", rows_accounted, kind, "Rows read = kept + rejected."),
+                *images,
             )
         case "deduplicated":
             ids = _check("ids_unique", ids_unique, kind, "Every sample has an id of its own.")
-            return (ids, *(Check(*one, step=kind) for one in duplicate_checks.CHECKS))
+            return (ids, *(Check(*one, step=kind) for one in duplicate_checks.CHECKS), *images)
         case "split":
             names = tuple(dataset.split)
             shares = Shares(tuple(dataset.split.items()))
@@ -259,6 +261,13 @@ def count_equals_split(directory: Path) -> CheckResult:
         f"{count:,} entries, {wanted:,} samples in the split",
         {"entries": count, "split_rows": wanted},
     )
+
+
+def _images(dataset: "Dataset", kind: str) -> tuple[Check, ...]:
+    if dataset.images is None:
+        return ()
+    says = "Every image that is shown is stored, once."
+    return (_check("images_stored", image_checks.images_stored, kind, says),)
 
 
 def _check(name: str, function: Any, kind: str, description: str) -> Check:

@@ -1,5 +1,6 @@
 """Each check that every dataset gets, made to fail by damaging a real version."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factory.data import Sample, checks, free_checks, layout, table
+from factory.data import Rejected, Row, Sample, checks, free_checks, layout, table
 from factory.data.checks import Check, CheckResult
 from factory.data.steps import steps
 
@@ -158,8 +159,6 @@ def test_bounds_do_not_judge_a_limited_version(runner, letters):
 
 
 def test_a_check_that_raises_has_not_passed(runner, letters):
-    import dataclasses
-
     def broken(directory: Path) -> CheckResult:
         raise OSError(f"no such thing in {directory.name}")
 
@@ -174,3 +173,20 @@ def test_a_check_that_raises_has_not_passed(runner, letters):
         *("broken", "has_rows", "ids_unique", "rows_accounted", "schema"),
     ]
     assert runner.namespace.current(dataset.key / "clean") is None
+
+
+def test_a_reason_too_rare_for_the_manifest_is_counted_all_the_same(runner, letters, deliver):
+    reasons = [f"reason {n % 60}" for n in range(120)] + ["rare"]
+    deliver([{"id": f"{n}", "text": text} for n, text in enumerate(["kept", *reasons])])
+
+    def refusing(row: Row) -> Sample | Rejected:
+        text = row.text("text")
+        if text != "kept":
+            return Rejected(text)
+        return Sample.document(id=row.text("id"), title="", sections=[("", text)])
+
+    dataset = dataclasses.replace(letters, clean=refusing)
+    cleaned = runner.until(dataset, "clean")[0].path
+    assert "rare" not in layout.facts_of(cleaned)["rejected"]
+    assert not checks.rejected("rare", at_most=0).function(cleaned).passed
+    assert checks.rejected("rare", at_most=0.01).function(cleaned).passed

@@ -1,7 +1,7 @@
 """A version of every step that passes its checks, made of a small delivery by the real steps.
 
 The rows have what the checks look at: two files (so that tables have two parts), a row without a
-text (so that one is rejected), a text that comes twice (so that one is removed).
+text (so that one is rejected), a text that comes twice (so that one is removed), two pictures.
 """
 
 import json
@@ -10,20 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from factory.data import Dataset, LocalFiles, Rejected, Row, Sample, checks, shards
+from factory.data import Dataset, Images, LocalFiles, Rejected, Row, Sample, checks, shards
 from factory.data.checks import Check
 from factory.data.free_checks import run_checks
 from factory.data.steps import run_step, steps
 from factory.keys import Key, private
 from factory.namespace import Namespace, Provenance, Version
 from factory.settings import Settings
+from tests.data.kinds import image
+
+PICTURES = (20, 21)
 
 
 def clean(row: Row) -> Sample | Rejected:
-    """A letter; the letters of a person are a group."""
+    """A letter, or a picture of one; the letters of a person are a group."""
     text = row.text("text")
     if not text:
         return Rejected("no text")
+    if row.text("picture"):
+        parts = [text, image(row.text("picture").encode())]
+        return Sample.image_text(id=row.text("id"), parts=parts, group=row.text("person"))
     sections = [("", text)]
     return Sample.document(id=row.text("id"), title="", sections=sections, group=row.text("person"))
 
@@ -33,6 +39,7 @@ DECLARED = Dataset(
     license="LicenseRef-test",
     source=LocalFiles(folder="mutated", rows="*.jsonl", classification="private"),
     clean=clean,
+    images=Images(),
     split={"train": 0.5, "test": 0.5},
     checks=[checks.rows(20, 30), checks.rejected("no text", at_most=0.1)],
 )
@@ -82,7 +89,12 @@ def _deliver(folder: Path) -> None:
     folder.mkdir()
     texts = [f"letter {n}" for n in range(24)] + ["", "letter 3"]
     rows = [
-        {"id": f"letter-{n}", "person": f"person-{n // 2}", "text": text}
+        {
+            "id": f"letter-{n}",
+            "person": f"person-{n // 2}",
+            "text": text,
+            "picture": f"{n}" if n in PICTURES else "",
+        }
         for n, text in enumerate(texts)
     ]
     for number, part in enumerate((rows[:13], rows[13:])):

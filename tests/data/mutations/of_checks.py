@@ -3,6 +3,7 @@
 The last field is a part of what the check says. `docs/checks.md` is made from this table.
 """
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,20 @@ CLEAN = (
     ),
     Mutation(
         "clean",
+        "images_stored",
+        "a picture that a sample shows is not stored",
+        "1 of those shown are not stored",
+        damage.rows_of("images", _without_first, 1),
+    ),
+    Mutation(
+        "clean",
+        "images_stored",
+        "a picture is stored twice",
+        "1 are stored again",
+        damage.rows_of("images", _same_id, 1),
+    ),
+    Mutation(
+        "clean",
         "rows",
         "fewer samples than the declaration allows",
         "19 rows, outside 20 to 30",
@@ -226,7 +241,7 @@ CLEAN = (
         "rejected_no_text",
         "more rows rejected for a reason than the declaration allows",
         "10 of 26 rows (38.5%) rejected",
-        damage.facts(rejected={"no text": 10}),
+        damage.rows_of("rejected", lambda rows: rows * 10, 1),
     ),
 )
 
@@ -265,6 +280,13 @@ DEDUPLICATED = (
         "a sample was removed for one that is not kept",
         "removed for 'letter-99' or others that are gone",
         damage.rows_of("removed", _all(kept="letter-99")),
+    ),
+    Mutation(
+        "deduplicated",
+        "images_stored",
+        "the table of pictures is gone",
+        "2 of those shown are not stored",
+        lambda version: shutil.rmtree(version / "images"),
     ),
     Mutation(
         "deduplicated",

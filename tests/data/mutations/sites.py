@@ -25,6 +25,9 @@ MODULES = ("factory/control/gates.py", "factory/discovery.py", "factory/keys.py"
 OF_RUNS = ("SpecError",)
 """Errors that say nothing of data."""
 
+AFTERWARDS = "factory/data/encoding/"
+"""What a run makes of samples has refusals of its own."""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -47,7 +50,8 @@ class Site:
 def modules() -> list[str]:
     """Every module whose refusals have to be in the table."""
     found = [path for one in PACKAGES for path in (CHECKOUT / one).rglob("*.py")]
-    return sorted([*(path.relative_to(CHECKOUT).as_posix() for path in found), *MODULES])
+    names = [path.relative_to(CHECKOUT).as_posix() for path in found]
+    return sorted([*(one for one in names if not one.startswith(AFTERWARDS)), *MODULES])
 
 
 def sites(module: str) -> Iterator[Site]:
