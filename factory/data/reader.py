@@ -101,7 +101,12 @@ class _Source:
     def parts(self, name: str) -> Iterator[Row]:
         from factory.data.images.rows import rows  # not above: few datasets need what it needs
 
-        return rows(self.root / name, name, self.pattern.element or "", self.images)
+        element = self.pattern.element or ""
+        if stem(name)[1] is None:
+            yield from rows(self.root / name, name, element, self.images)
+            return
+        for file in self._file(name):
+            yield from rows(file.whole(), name, element, self.images)
 
     def _file(self, name: str) -> Iterator[Opened]:
         path = self.root / name
