@@ -9,7 +9,7 @@ import functools
 import importlib.util
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,9 +28,7 @@ _RUNS = re.compile(rf"\s{{{RUN}}}")
 def count(text: str) -> int:
     """Tokens of a text, without any that mark its beginning, its end or a role."""
     encode = _encoding().encode_ordinary
-    if len(text) < RUN:
-        return len(encode(text))
-    return sum(len(encode(piece)) for piece in _pieces(text))
+    return sum(len(encode(piece)) for piece in pieces(text))
 
 
 def load() -> None:
@@ -38,22 +36,35 @@ def load() -> None:
     _encoding()
 
 
-def _pieces(text: str) -> Iterator[str]:
+def pieces(text: str) -> Iterable[str]:
+    """The text, cut where the splitter could not bear it whole."""
+    if len(text) < RUN:
+        return (text,)
     cuts = [0, *(found.end() for found in _RUNS.finditer(text)), len(text)]
     return (text[start:end] for start, end in pairwise(cuts))
 
 
-@functools.cache
-def _encoding() -> "tiktoken.Encoding":
+def encoding(path: Path) -> "tiktoken.Encoding":
+    """A tokenizer of Tekken's form, without its special tokens, whose ids come before."""
     import tiktoken
 
-    file = json.loads((_package() / "data" / f"{TOKENIZER}.json").read_bytes())
+    file = json.loads(path.read_bytes())
     config: dict[str, Any] = file["config"]
     size = config["default_vocab_size"] - config["default_num_special_tokens"]
     ranks = {base64.b64decode(one["token_bytes"]): one["rank"] for one in file["vocab"][:size]}
     return tiktoken.Encoding(
-        TOKENIZER, pat_str=config["pattern"], mergeable_ranks=ranks, special_tokens={}
+        path.stem, pat_str=config["pattern"], mergeable_ranks=ranks, special_tokens={}
     )
+
+
+def file() -> Path:
+    """Where the installed package has the vocabulary."""
+    return _package() / "data" / f"{TOKENIZER}.json"
+
+
+@functools.cache
+def _encoding() -> "tiktoken.Encoding":
+    return encoding(file())
 
 
 def _package() -> Path:

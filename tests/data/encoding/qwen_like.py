@@ -1,0 +1,117 @@
+"""A tokenizer of Qwen's kind, small enough to be made in a test: byte-level BPE with a template.
+
+Its merges are learned from a few sentences, line ends among them, so that tokens reach over the
+ends of what a template and a speaker wrote, as they do in large ones.
+"""
+
+import json
+from pathlib import Path
+
+SPECIAL = (
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|vision_start|>",
+    "<|vision_end|>",
+    "<|vision_pad|>",
+    "<|image_pad|>",
+    "<|video_pad|>",
+)
+ADDED = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>")
+"""Added to the vocabulary, but not special: a text may hold them."""
+
+SIZE = 320
+
+LEARNED = [
+    "user\n\nWhat is this?\n\nassistant\n\n\nIt is a cell.\n\nThe cell is stained.\n",
+    "user\n  Where is the patient?\nassistant\n\n  There is the patient.\n\n\n",
+    '{"name": "find", "arguments": {"what": "the cell"}}\n',
+]
+
+TEMPLATE = r"""
+{%- macro seen(message) %}
+    {%- if message.content is string %}
+        {{- message.content }}
+    {%- else %}
+        {%- for part in message.content %}
+            {%- if part.type == 'image' %}
+                {{- '<|vision_start|><|image_pad|><|vision_end|>' }}
+            {%- else %}
+                {{- part.text }}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+{%- endmacro %}
+{%- set spoken = messages[0].role == 'system' %}
+{%- if tools %}
+    {{- '<|im_start|>system\n' }}
+    {%- if spoken %}
+        {{- seen(messages[0]) + '\n\n' }}
+    {%- endif %}
+    {{- '# Tools\n\nYou may call one or more functions to assist with the user query.\n\n' }}
+    {{- 'You are provided with function signatures within <tools></tools> XML tags:\n<tools>' }}
+    {%- for tool in tools %}
+        {{- '\n' + tool | tojson }}
+    {%- endfor %}
+    {{- '\n</tools>\n\nFor each function call, return a json object with function name and ' }}
+    {{- 'arguments within <tool_call></tool_call> XML tags:\n<tool_call>\n' }}
+    {{- '{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call><|im_end|>\n' }}
+{%- elif spoken %}
+    {{- '<|im_start|>system\n' + seen(messages[0]) + '<|im_end|>\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == 'tool' %}
+        {%- if not loop.previtem or loop.previtem.role != 'tool' %}
+            {{- '<|im_start|>user' }}
+        {%- endif %}
+        {{- '\n<tool_response>\n' + seen(message) + '\n</tool_response>' }}
+        {%- if not loop.nextitem or loop.nextitem.role != 'tool' %}
+            {{- '<|im_end|>\n' }}
+        {%- endif %}
+    {%- elif message.role != 'system' %}
+        {{- '<|im_start|>' + message.role + '\n' + seen(message) }}
+        {%- for call in message.tool_calls or [] %}
+            {%- if message.content or not loop.first %}
+                {{- '\n' }}
+            {%- endif %}
+            {{- '<tool_call>\n{"name": "' + call.function.name + '", "arguments": ' }}
+            {{- call.function.arguments + '}\n</tool_call>' }}
+        {%- endfor %}
+        {{- '<|im_end|>\n' }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n' }}
+{%- endif %}
+"""
+
+
+def write(folder: Path, template: str | None = TEMPLATE) -> Path:
+    """Write the files of the tokenizer into a folder; gives the folder."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.train_from_iterator(
+        LEARNED,
+        trainers.BpeTrainer(
+            vocab_size=SIZE - len(SPECIAL) - len(ADDED),
+            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+            show_progress=False,
+        ),
+    )
+    made.add_special_tokens([AddedToken(one, normalized=False, special=True) for one in SPECIAL])
+    made.add_tokens([AddedToken(one, normalized=False, special=False) for one in ADDED])
+    folder.mkdir(parents=True, exist_ok=True)
+    made.save(str(folder / "tokenizer.json"))
+    config = {
+        "tokenizer_class": "Qwen2TokenizerFast",
+        "eos_token": "<|im_end|>",
+        "pad_token": "<|endoftext|>",
+        "model_max_length": 1 << 20,
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    if template is not None:
+        (folder / "chat_template.jinja").write_text(template, encoding="utf-8")
+    return folder
