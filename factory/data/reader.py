@@ -59,11 +59,11 @@ def read(
     """
     source = _Source(root, pattern, notes, images)
     for name in names:
-        if pattern.members is None and pattern.format(name) in ("frame", "tile"):
-            yield from source.parts(name)
-        else:
-            for file in source.files(name):
-                yield from rows(file)
+        row = None
+        for row in source.rows(name):
+            yield row
+        if row is None:
+            notes.without_rows(name)
 
 
 def files(root: Path, name: str, pattern: Pattern, notes: Notes) -> Iterator[Opened]:
@@ -94,6 +94,11 @@ class _Source:
     pattern: Pattern
     notes: Notes
     images: Images | None
+
+    def rows(self, name: str) -> Iterator[Row]:
+        if self.pattern.members is None and self.pattern.format(name) in ("frame", "tile"):
+            return self.parts(name)
+        return (row for file in self.files(name) for row in rows(file))
 
     def files(self, name: str) -> Iterator[Opened]:
         return self._members(name) if self.pattern.members is not None else self._file(name)

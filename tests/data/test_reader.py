@@ -166,3 +166,29 @@ def test_a_pattern_without_stars_names_only_itself(names: list[str]) -> None:
         if ".." in name.split("/"):
             continue
         assert set(Pattern.parse(name).matching(names)) == {name}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "full", "empty"),
+    [
+        ("*.xml//q", "<r><q/></r>", "<r><other/></r>"),
+        ("*.jsonl", "{}\n", "\n"),
+        ("*.json", "[{}]", "[]"),
+        ("*.csv", "a,b\n1,2\n", "a,b\n"),
+    ],
+)
+def test_files_that_give_no_row_are_counted(
+    tmp_path: Path, pattern: str, full: str, empty: str
+) -> None:
+    suffix = Path(pattern.partition("//")[0]).suffix
+    put(tmp_path, f"a{suffix}", full)
+    put(tmp_path, f"b{suffix}", empty)
+    parsed, notes = Pattern.parse(pattern), Notes()
+    assert len(list(read(tmp_path, [f"a{suffix}", f"b{suffix}"], parsed, notes))) == 1
+    other = Notes.from_facts(notes.facts())
+    other.merge(notes)
+    facts = other.facts()
+    assert (facts["without_rows"], facts["files_without_rows"]) == (2, [f"b{suffix}"] * 2)
+    whole = Notes()
+    assert list(read(tmp_path, [f"a{suffix}"], parsed, whole))
+    assert "without_rows" not in whole.facts()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 FILES_LISTED = 100
-"""Files with an encoding of their own that are named; all of them are counted."""
+"""Files of a sort that are named; all of them are counted."""
 
 UTF_8 = "utf-8"
 
@@ -24,6 +24,17 @@ class Notes:
     passed_over: Counter[str] = field(default_factory=Counter[str])
     """Members of archives that stand for nothing, such as the `__MACOSX` twins."""
 
+    empty: int = 0
+    """Files that were read and gave no row."""
+
+    empty_files: list[str] = field(default_factory=list[str])
+
+    def without_rows(self, file: str) -> None:
+        """A file gave no row: it is empty, or holds nothing that the pattern asks for."""
+        self.empty += 1
+        if len(self.empty_files) < FILES_LISTED:
+            self.empty_files.append(file)
+
     def encoding(self, file: str, encoding: str, how: str) -> None:
         """A file is read as this encoding, which was declared, marked or detected."""
         self.encodings[encoding] += 1
@@ -34,6 +45,8 @@ class Notes:
         """Add what another reader saw."""
         self.encodings += other.encodings
         self.passed_over += other.passed_over
+        self.empty += other.empty
+        self.empty_files = [*self.empty_files, *other.empty_files][:FILES_LISTED]
         for file, how in other.other_files.items():
             if len(self.other_files) < FILES_LISTED:
                 self.other_files[file] = how
@@ -45,13 +58,17 @@ class Notes:
             encodings=Counter(facts.get("encodings", {})),
             other_files=dict(facts.get("not_utf_8", {})),
             passed_over=Counter(facts.get("passed_over", {})),
+            empty=facts.get("without_rows", 0),
+            empty_files=list(facts.get("files_without_rows", [])),
         )
 
     def facts(self) -> dict[str, Any]:
         """What goes into the manifest; empty where no text file was read."""
-        facts = {
+        facts: dict[str, Any] = {
             "encodings": dict(sorted(self.encodings.items())),
             "not_utf_8": dict(sorted(self.other_files.items())),
             "passed_over": dict(sorted(self.passed_over.items())),
+            "without_rows": self.empty,
+            "files_without_rows": sorted(self.empty_files),
         }
         return {name: value for name, value in facts.items() if value}
