@@ -7,7 +7,7 @@ Presidio's recognizers know formats; notes write numbers behind labels: `MRN: 00
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from factory.data.identifiers import check_digits, streets
@@ -26,6 +26,17 @@ class Rule:
     trigger: re.Pattern[str] | None = None
     """What a text must hold for the rule to be tried at all, where that is quicker to see."""
 
+    digits: int = 0
+    """How many digits a text must have for the rule to match anywhere: most rows have few."""
+
+    def matches(self, text: str, digits: int) -> Iterator[tuple[int, int]]:
+        """Where its value stands in a text with so many digits."""
+        if digits < self.digits or (self.trigger is not None and not self.trigger.search(text)):
+            return
+        for match in self.pattern.finditer(text):
+            if self.check is None or self.check(match["value"]):
+                yield match.span("value")
+
 
 def rule(
     kind: Kind,
@@ -34,11 +45,12 @@ def rule(
     *,
     case: bool = False,
     trigger: str | None = None,
+    digits: int = 0,
 ) -> Rule:
     """Compile a rule; letters match in either case unless `case` is set."""
     flags = re.VERBOSE | (re.NOFLAG if case else re.IGNORECASE)
     quick = re.compile(trigger, re.IGNORECASE) if trigger else None
-    return Rule(kind, re.compile(pattern, flags), check, quick)
+    return Rule(kind, re.compile(pattern, flags), check, quick, digits)
 
 
 _TO = r"""["'\]\)*_]{0,3} [ \t]{0,3}
@@ -113,8 +125,8 @@ _TELEPHONE = r"""(?<![A-Za-z])(?:(?:tele)?phone|tel|t[ée]l[ée]fono?|telefon|
   telecom(?:\[\d+\])?\.value|ext(?:ension)?)"""
 
 
-def _labelled(kind: Kind, label: str, value: str = _NUMBER) -> Rule:
-    return rule(kind, rf"{label}\.?{_TO}{value}")
+def _labelled(kind: Kind, label: str, value: str = _NUMBER, digits: int = 3) -> Rule:
+    return rule(kind, rf"{label}\.?{_TO}{value}", digits=digits)
 
 
 RULES: tuple[Rule, ...] = (
@@ -134,47 +146,63 @@ RULES: tuple[Rule, ...] = (
         r"\b(?P<value>[ABCDEFGHJKLMPRSTUX][A-Z9]\d{7})\b",
         check_digits.dea,
         case=True,
+        digits=7,
     ),
     _labelled(
         Kind.NATIONAL_ID,
         _NATIONAL,
         r"(?P<value>[A-Z]{0,6}\d[\dA-Z]*(?:[ .-][\dA-Z]{1,6}){0,5})(?<=\w)",
+        digits=1,
     ),
     rule(
         Kind.NATIONAL_ID,
         r"(?<![\d.-])(?P<value>\d{3}([- ])\d{2}\2\d{4})(?![\d-]|\.\d)",
         check_digits.social_security,
+        digits=9,
     ),
     rule(
         Kind.NATIONAL_ID,
         r"(?<![\d.-])(?P<value>\d{3}([ ])\d{3}\2\d{4})(?![\d-]|\.\d)",
         check_digits.nhs,
+        digits=10,
     ),
     rule(
         Kind.NATIONAL_ID,
         r"(?<![\d.-])(?P<value>\d{3}([- ])\d{3}\2\d{3})(?![\d-]|\.\d)",
         check_digits.luhn,
+        digits=9,
     ),
     rule(
         Kind.NATIONAL_ID,
         r"(?<![\d.-])(?P<value>[12]\ ?\d\d\ ?(?:0[1-9]|1[0-2]|[2-9]\d)\ ?(?:\d\d|2[AB])"
         r"\ ?\d{3}\ ?\d{3}\ ?\d\d)(?!\d)",
         check_digits.french,
+        digits=11,
     ),
-    rule(Kind.NATIONAL_ID, r"(?<![\d.-])(?P<value>\d{6}-\d{4})(?![\d-]|\.\d)", check_digits.nordic),
     rule(
-        Kind.NATIONAL_ID, r"(?<![\d.-])(?P<value>\d{6}\ ?\d{5})(?![\d-]|\.\d)", check_digits.nordic
+        Kind.NATIONAL_ID,
+        r"(?<![\d.-])(?P<value>\d{6}-\d{4})(?![\d-]|\.\d)",
+        check_digits.nordic,
+        digits=10,
+    ),
+    rule(
+        Kind.NATIONAL_ID,
+        r"(?<![\d.-])(?P<value>\d{6}\ ?\d{5})(?![\d-]|\.\d)",
+        check_digits.nordic,
+        digits=11,
     ),
     rule(
         Kind.PHONE,
         r"(?<![\w.+-])(?P<value>(?:\+?1[-. ]{0,2})?(?:\(\d{3}\)[ ]?|[2-9]\d\d[-. /]|"
         r"\d{3}(?=[-.]\d{3}[-.])[-.])"
         r"(?:[2-9]\d\d[-. ]|\d{3}[-.])\d{4})(?![\w-]|\.\d)(?:\s?(?:x|ext\.?)\s?\d{1,5})?",
+        digits=10,
     ),
     rule(
         Kind.PHONE,
         r"(?<![\w.+])(?P<value>(?=\+(?:[ ()./-]{0,2}\d){8})\+\d{1,3}"
         r"(?:[ ./-]{0,2}\(?\d{1,5}\)?){2,6})(?<=\d)(?!\d)",
+        digits=8,
     ),
     _labelled(
         Kind.PHONE,
@@ -219,11 +247,11 @@ RULES: tuple[Rule, ...] = (
         r"[A-Z][a-z'-]+(?:,?\ {1,2}[A-Z][a-z'-]+\.?){1,4})",
         case=True,
     ),
-    rule(Kind.DATE, rf"(?<![\d/.-])(?=\d)(?P<value>{DATE})(?![-/.]?\d)", trigger=r"\d\d"),
     rule(Kind.DATE, rf"\b(?=[adefjmnos])(?P<value>{DATE})(?![-/.]?\d)", trigger=r"\d{4}"),
-    rule(Kind.DATE, rf"(?<![\d/.-])(?P<value>{DATE})(?![-/.]?\d)"),
+    rule(Kind.DATE, rf"(?<![\d/.-])(?=[\dadefjmnos])(?P<value>{DATE})(?![-/.]?\d)", digits=3),
     rule(
         Kind.AGE,
         r"(?<![\d.])(?P<value>9\d|1[0-2]\d)(?=[\s-]{0,2}(?:y/?o\b|years?[\s-]old|yrs?[\s-]old|year-old|-year|jährig|ans\b))",
+        digits=2,
     ),
 )

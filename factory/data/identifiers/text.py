@@ -8,11 +8,15 @@ from collections.abc import Iterable, Iterator
 
 from factory.data.identifiers.kinds import PRIORITY, Finding, Kind
 from factory.data.identifiers.normal import normal
+from factory.data.identifiers.rules import RULES
 from factory.errors import ScanFailed
 
 PIECE_CHARACTERS = 50_000
 OVERLAP_CHARACTERS = 1_000
 """No rule looks further than this."""
+
+DIGITS = "0123456789"
+"""As `normal` writes them, whatever the script."""
 
 type Span = tuple[int, int, Kind]
 
@@ -49,19 +53,22 @@ def scan_text(text: str, *, pseudonym_prefix: str | None = None) -> list[Finding
 
 
 def _look(text: str) -> Iterator[Span]:
-    from factory.data.identifiers.recognizers import (
-        ENTITIES,
-        LANGUAGE,
-        MINIMUM_SCORE,
-        engine,
-        timed_out,
-    )
+    digits = sum(map(text.count, DIGITS))
+    for rule in RULES:
+        for start, end in rule.matches(text, digits):
+            if not _filler(text[start:end]):
+                yield start, end, rule.kind
+    yield from _presidio(text)
 
-    before = timed_out().count
-    for result in engine().analyze(text, LANGUAGE, score_threshold=MINIMUM_SCORE):
+
+def _presidio(text: str) -> Iterator[Span]:
+    from factory.data.identifiers import recognizers
+
+    before = recognizers.timed_out().count
+    for result in recognizers.found(text):
         if not _filler(text[result.start : result.end]):
-            yield result.start, result.end, ENTITIES[result.entity_type]
-    if timed_out().count != before:
+            yield result.start, result.end, recognizers.ENTITIES[result.entity_type]
+    if recognizers.timed_out().count != before:
         raise TimeoutError
 
 
