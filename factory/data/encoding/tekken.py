@@ -51,7 +51,8 @@ class _Tekken:
     @cached_property
     def _lengths(self) -> NDArray[np.int64]:
         """Bytes of every token."""
-        lengths = [len(one) for one in self.encoding.token_byte_values()]
+        value = self.encoding.decode_single_token_bytes
+        lengths = [len(value(token)) for token in range(self.encoding.n_vocab)]
         return np.array([0] * self.specials + lengths, dtype=np.int64)
 
 

@@ -17,7 +17,14 @@ SPECIAL = (
     "<|image_pad|>",
     "<|video_pad|>",
 )
-ADDED = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>")
+ADDED = (
+    "<tool_call>",
+    "</tool_call>",
+    "<tool_response>",
+    "</tool_response>",
+    "<think>",
+    "</think>",
+)
 """Added to the vocabulary, but not special: a text may hold them."""
 
 SIZE = 320
