@@ -5,6 +5,7 @@ ends of what a template and a speaker wrote, as they do in large ones.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 SPECIAL = (
@@ -93,7 +94,13 @@ TEMPLATE = r"""
 """
 
 
-def write(folder: Path, template: str | None = TEMPLATE) -> Path:
+def write(
+    folder: Path,
+    template: str | None = TEMPLATE,
+    *,
+    size: int = SIZE,
+    learned: Sequence[str] = LEARNED,
+) -> Path:
     """Write the files of the tokenizer into a folder; gives the folder."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -101,9 +108,9 @@ def write(folder: Path, template: str | None = TEMPLATE) -> Path:
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     made.train_from_iterator(
-        LEARNED,
+        learned,
         trainers.BpeTrainer(
-            vocab_size=SIZE - len(SPECIAL) - len(ADDED),
+            vocab_size=size - len(SPECIAL) - len(ADDED),
             initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
             show_progress=False,
         ),
