@@ -153,8 +153,8 @@ class _Sequence:
     ids: list[int] = field(default_factory=list[int])
     places: list[Place] = field(default_factory=list[Place])
     turns: list[int] = field(default_factory=list[int])
-    stretches: list[tuple[int, Stretch, Coded]] = field(
-        default_factory=list[tuple[int, Stretch, Coded]]
+    stretches: list[tuple[Span, Stretch, Coded]] = field(
+        default_factory=list[tuple[Span, Stretch, Coded]]
     )
     learned: list[Span] = field(default_factory=list[Span])
     """Tokens that all carry loss."""
@@ -171,19 +171,20 @@ class _Sequence:
 
     def add_stretch(self, item: Stretch, code: Coded) -> None:
         """Append the tokens of a text."""
-        self.stretches.append((len(self.ids), item, code))
+        start = len(self.ids)
         self.ids += code.ids
+        self.stretches.append((Span(start, len(self.ids)), item, code))
 
     def loss_mask(self) -> NDArray[np.bool_]:
         """Which tokens carry loss; nothing predicts the first one."""
         mask = np.zeros(len(self.ids), dtype=np.bool_)
         for start, stop in self.learned:
             mask[start:stop] = True
-        for start, item, code in self.stretches:
+        for (start, stop), item, code in self.stretches:
             if all(item.losses):
-                mask[start : start + len(code.ids)] = True
+                mask[start:stop] = True
             elif any(item.losses):
-                mask[start : start + len(code.ids)] = _loss(item, code)
+                mask[start:stop] = _loss(item, code)
         mask[:1] = False
         return mask
 
@@ -199,13 +200,13 @@ def _loss(stretch: Stretch, code: Coded) -> NDArray[np.bool_]:
 
 
 def _breaks(
-    stretches: Sequence[tuple[int, Stretch, Coded]],
+    stretches: Sequence[tuple[Span, Stretch, Coded]],
     where: Callable[[str], NDArray[np.int64]],
     turns: Iterable[int],
 ) -> list[int]:
     """Positions of tokens that begin where a text may be cut, or are the first ones behind."""
     found = set(turns)
-    for start, stretch, code in stretches:
+    for (start, _), stretch, code in stretches:
         if not any(stretch.prose):
             continue
         characters = where(stretch.text)
