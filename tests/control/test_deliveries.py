@@ -1,6 +1,7 @@
 """Deliveries through Dagster: the sensor asks once per content; the UI shows counts only."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def run_what_is_asked(bench: Bench) -> dg.ExecuteInProcessResult:
     return job.execute_in_process(
         instance=bench.instance,
         asset_selection=[key for key in request.asset_selection or [] if key in fast],
-        tags={"dagster/run_key": str(request.run_key)},
+        tags={"dagster/run_key": str(request.run_key), **request.tags},
         raise_on_error=False,
     )
 
@@ -122,6 +123,41 @@ def test_a_bad_statement_is_asked_for_once_so_that_its_refusal_is_seen(
     value["pseudonymization"]["signed_by"] = ""
     (drop / "delivery.json").write_text(json.dumps(value))
     assert not run_what_is_asked(bench).success
+    assert asked(bench) == []
+
+
+def test_a_failed_delivery_is_asked_for_again_once_its_files_are_corrected(
+    bench: Bench, drop: Path
+) -> None:
+    whole = (drop / "rows.jsonl").read_text()
+    (drop / "rows.jsonl").write_text(whole[:-30])
+    assert not run_what_is_asked(bench).success
+    assert asked(bench) == []
+    (drop / "rows.jsonl").write_text(whole[:-20])
+    (second,) = asked(bench)
+    assert asked(bench) == [second]
+    assert not run_what_is_asked(bench).success
+    assert asked(bench) == []
+    (drop / "rows.jsonl").write_text(whole)
+    assert run_what_is_asked(bench).success
+    os.utime(drop / "rows.jsonl")
+    assert asked(bench) == [], "what was taken in is not asked for again"
+    assert (drop / "rows.jsonl").read_text() == whole
+
+
+def test_a_file_too_many_that_goes_is_a_correction(bench: Bench, drop: Path) -> None:
+    (drop / "extra.txt").write_text("x")
+    assert not run_what_is_asked(bench).success
+    assert asked(bench) == []
+    (drop / "extra.txt").unlink()
+    assert run_what_is_asked(bench).success
+
+
+def test_a_corrected_statement_is_another_delivery(bench: Bench, drop: Path) -> None:
+    sign(drop, pseudonymization={"signed_by": " "})
+    assert not run_what_is_asked(bench).success
+    sign(drop)
+    assert run_what_is_asked(bench).success
     assert asked(bench) == []
 
 

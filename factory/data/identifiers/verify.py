@@ -37,7 +37,7 @@ def _compare(folder: Path, statement: Statement) -> tuple[dict[str, Path], list[
     """The files that are there, and in what they differ from the statement."""
     there = {path.relative_to(folder).as_posix(): path for path in _walk(folder)}
     there.pop(NAME, None)
-    odd = [name for name, path in there.items() if path.is_symlink() or not path.is_file()]
+    odd = {name for name, path in there.items() if path.is_symlink() or not path.is_file()}
     problems = [
         _problem(name, number, "is a link or no regular file")
         for number, name in enumerate(sorted(odd), start=1)
