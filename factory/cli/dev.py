@@ -1,6 +1,7 @@
 """`factory dev`: the Dagster UI on the same instance and definitions as every other command."""
 
 import os
+import signal
 import socket
 import sys
 from typing import Annotated
@@ -32,6 +33,8 @@ def dev(
     settings.make_default_root()
     console.print(f"Dagster at [bold]http://{host}:{port}[/]  (Ctrl-C stops it)")
     arguments = [sys.executable, "-m", "dagster", "dev"]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored, and
+    # Dagster does with SIGTERM what it does with SIGINT: nothing could end it
     os.chdir(CHECKOUT)  # its pyproject.toml names the code location
     os.execve(  # noqa: S606 - the shell is not wanted here
         sys.executable,

@@ -79,8 +79,7 @@ class Dataset:
         if self.declared_in == Path():
             object.__setattr__(self, "declared_in", _caller())
         _check_types(self)
-        if not self.license.strip():
-            raise DeclarationError(f"{self.key}: license is empty. Write an SPDX id, CC-BY-4.0.")
+        _check_license(self)
         if self.max_errors < 0 or (self.max_errors > 1 and self.max_errors % 1):
             raise DeclarationError(
                 f"{self.key}: max_errors is {self.max_errors}; write a share of the rows "
@@ -122,6 +121,18 @@ def _check_types(dataset: Dataset) -> None:
                 "clean=a function of a row, images=Images(...) or nothing, "
                 "loss=Loss(...)."
             )
+
+
+def _check_license(dataset: Dataset) -> None:
+    from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+    try:
+        canonicalize_license_expression(dataset.license)
+    except InvalidLicenseExpression:
+        raise DeclarationError(
+            f"{dataset.key}: license {dataset.license!r} is no SPDX expression. Write for instance "
+            "CC-BY-4.0, CC0-1.0 AND MIT, or LicenseRef-name for terms that SPDX has no id for."
+        ) from None
 
 
 def _check_split(dataset: Dataset) -> None:

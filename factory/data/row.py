@@ -130,6 +130,8 @@ class Row:
             TypeError: the field holds something other than text.
         """
         if self.json is not None:
+            if name not in self.json:
+                raise KeyError(f"no field {name!r}; there are {', '.join(self.json)}")
             value = self.json[name]
             if not isinstance(value, str | None):
                 raise TypeError(f"field {name!r} is {type(value).__name__}, not text")

@@ -40,7 +40,7 @@ def clean(row: Row) -> Sample | Rejected:
 
 {variable} = Dataset(
     key={classification}("{name}"),
-    license="FILL IN: SPDX id",
+    license="LicenseRef-FILL-IN",  # FILL IN: SPDX id
     source={source},
     clean=clean,
     split={{"train": 0.98, "validation": 0.01, "test": 0.01}},

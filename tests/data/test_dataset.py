@@ -211,7 +211,8 @@ def _from_sample(row: Row) -> Sample | Rejected:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: declared(public("a"), license=" "), "license is empty"),
+        (lambda: declared(public("a"), license=" "), "no SPDX expression"),
+        (lambda: declared(public("a"), license="CC0"), "no SPDX expression"),
         (lambda: declared(public("a"), split={"train": 0.5}), "add up to 0.5, not 1"),
         (lambda: declared(public("a"), split={"train": 1.5, "test": -0.5}), "above 0"),
         (lambda: declared(public("a"), split={}), "above 0"),
