@@ -1,8 +1,9 @@
 """Side doors: everything is run on private data, then every store outside its tree is searched.
 
-The markers are in rows that are kept, in rows that are rejected and in rows that `clean` raises on.
-What is searched: Dagster's storage and logs, MLflow, the public tree, and temporary directories,
-Ray's among them. Leaks of single steps are in `control/test_confidential.py`.
+Here a declared dataset is materialized and trained on: canaries are in rows that are kept, that are
+rejected and that `clean` raises on. What is searched: Dagster's storage and logs, MLflow, the
+public tree, and temporary directories, Ray's among them. Deliveries in every format are in
+`leaks/test_leaks.py`, leaks of single steps in `control/test_confidential.py`.
 """
 
 import json
@@ -16,11 +17,11 @@ import pytest
 
 from factory.settings import CHECKOUT
 from tests.deliveries import sign
+from tests.leaks.canaries import canary, holding, holds
 
 pytestmark = pytest.mark.slow
 
-KEPT, REJECTED, RAISING = "MARKER-kept-81", "MARKER-rejected-82", "MARKER-raising-83"
-MARKERS = tuple(marker.encode() for marker in (KEPT, REJECTED, RAISING))
+KEPT, REJECTED, RAISING = canary("kept"), canary("rejected"), canary("raising")
 LETTERS = 200
 
 
@@ -83,15 +84,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
-def holding(folder: Path) -> list[Path]:
-    """Files below a folder with any of the markers in their bytes."""
-    return [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and any(marker in path.read_bytes() for marker in MARKERS)
-    ]
-
-
 def test_the_search_finds_what_is_there(site: Path) -> None:
     assert holding(site / "root" / "private")
 
@@ -102,11 +94,7 @@ def test_nothing_outside_the_private_tree(site: Path, store: str) -> None:
 
 
 def test_nothing_in_what_was_printed(site: Path) -> None:
-    assert [path for path in site.glob("*.log") if holding_one(path)] == []
-
-
-def holding_one(path: Path) -> bool:
-    return any(marker in path.read_bytes() for marker in MARKERS)
+    assert [path for path in site.glob("*.log") if holds(path.read_bytes())] == []
 
 
 def test_the_run_is_private_with_all_that_it_wrote(site: Path) -> None:
