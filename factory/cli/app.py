@@ -11,7 +11,18 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from factory.cli import cards, datasets, demo, dev, differences, launch, retention, runs, versions
+from factory.cli import (
+    cards,
+    datasets,
+    demo,
+    dev,
+    differences,
+    launch,
+    rejected,
+    retention,
+    runs,
+    versions,
+)
 from factory.errors import FactoryError, KeyFormatError, SpecError
 
 app = typer.Typer(
@@ -26,6 +37,7 @@ differences.register(app)
 retention.register(app)
 datasets.register(app)
 cards.register(app)
+rejected.register(app)
 launch.register(app)
 app.add_typer(runs.app, name="runs")
 demo.register(app)

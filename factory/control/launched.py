@@ -33,8 +33,8 @@ from factory.spec import RunSpec
 
 type Progress = Callable[[str], None]
 
-DAGSTERS_OWN = "[pipes]"
-"""How messages begin that Dagster writes about itself."""
+DAGSTERS_OWN = ("[pipes]", "Dependencies for step ")
+"""How messages begin that Dagster writes about itself, one for each step after a failed one."""
 
 
 def main() -> int:
@@ -122,7 +122,7 @@ class _Console(logging.Logger):
         if event is None and record.levelno >= logging.INFO and not text.startswith(DAGSTERS_OWN):
             self.progress(text)
         elif event is not None and event.is_step_failure:
-            self.progress(f"{event.step_key} failed")
+            self.progress(f"{(event.step_key or '').replace('__', '/')} failed")
 
 
 @contextlib.contextmanager
