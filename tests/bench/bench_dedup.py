@@ -1,4 +1,4 @@
-"""Deduplication beside rensa, gaoya, datasketch and text-dedup, on three corpora, in one run.
+"""Deduplication beside rensa, gaoya, datasketch, text-dedup and datatrove, on three corpora.
 
 Corpora: `corpora.py`; exact truth: `dedup_truth.py`; what each tool is asked: `dedup_peers.py`.
 Peers have an environment of their own, made from `peers.lock`.
@@ -22,6 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from factory.data.dedup import Dedup, local, minhash, normalize, reduce, words
+from factory.data.dedup.candidates import SLOTS_AT_ONCE
 from factory.data.dedup.shingles import shingles
 from tests.bench import corpora, dedup_truth
 from tests.bench.dedup_peers import OWN, THRESHOLD, TOOLS
@@ -75,7 +76,8 @@ the peer itself. rensa's flags name no pair; clusters of text-dedup and datatrov
 Both MinHash settings are given, 16 bands of 8 and of 5 rows; text-dedup as in its README, datatrove
 with its defaults. CPU-seconds count threads and children. "Whole process" adds the interpreter's
 start, imports, reading the texts and a warm-up on 200 of them, for everyone alike. Medians of
-{ROUNDS} rounds in turn, one for the slow tools."""
+{ROUNDS} rounds in turn, one for the slow tools. Memory for pairs is that of signatures and shingles
+and of one batch of candidates, at most {SLOTS_AT_ONCE:,} or those of one document."""
 
 
 def environment() -> Path:
