@@ -68,8 +68,8 @@ def section(name: str) -> str:
 _HEAD = f"""## Deduplication
 
 Texts in memory to every pair at J >= {THRESHOLD} on word 5-grams. Precision and recall are against
-exact truth from a sparse matrix product over string shingles. Only ours and text-dedup verify what they find.
-"removal" is what the factory runs: it looks only for pairs with kept documents. Peers get the words
+exact truth from a sparse matrix product over string shingles. Only ours and text-dedup
+verify what they find. "removal" is what the factory runs: it looks only for pairs with kept documents. Peers get the words
 that our rules make of a text (NFKC, case folding, a character of Han, kana, Thai each a word), cut
 by the `regex` package, and "own words" where they get the text as it comes: cut at `\\w+`, or by
 the peer itself. rensa's flags name no pair; clusters of text-dedup and datatrove count as stars.
