@@ -124,7 +124,8 @@ def report(
         f"Ours to `map` over the same split records, records per CPU-second: {ratio:.2f}; to the "
         f"fastest peer ({best}): {peers[best] / ours:.2f}. Goal: at least {GOAL:g}, "
         f"{'reached' if ratio >= GOAL else 'not reached'}. What splits by "
-        f"lxml's iterparse and uses this parser can have at most {spent['datasets, map'] / spent[FLOOR]:.2f}.",
+        f"lxml's iterparse and uses this parser can have at most "
+        f"{spent['datasets, map'] / spent[FLOOR]:.2f}.",
         "",
         "Memory above that of the imports, in MiB, with the records repeated:",
         "",

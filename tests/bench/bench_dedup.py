@@ -67,17 +67,18 @@ def section(name: str) -> str:
 
 _HEAD = f"""## Deduplication
 
-Texts in memory to every pair at J >= {THRESHOLD} on word 5-grams. Precision and recall are against
-exact truth from a sparse matrix product over string shingles. Only ours and text-dedup
-verify what they find. "removal" is what the factory runs: it looks only for pairs with kept documents. Peers get the words
-that our rules make of a text (NFKC, case folding, a character of Han, kana, Thai each a word), cut
-by the `regex` package, and "own words" where they get the text as it comes: cut at `\\w+`, or by
-the peer itself. rensa's flags name no pair; clusters of text-dedup and datatrove count as stars.
-Both MinHash settings are given, 16 bands of 8 and of 5 rows; text-dedup as in its README, datatrove
-with its defaults. CPU-seconds count threads and children. "Whole process" adds the interpreter's
-start, imports, reading the texts and a warm-up on 200 of them, for everyone alike. Medians of
-{ROUNDS} rounds in turn, one for the slow tools. Memory for pairs is that of signatures and shingles
-and of one batch of candidates, at most {SLOTS_AT_ONCE:,} or those of one document."""
+Texts in memory to every pair at J >= {THRESHOLD} on word 5-grams. Precision and recall are
+against exact truth from a sparse matrix product over string shingles. Only ours and text-dedup
+verify what they find. "removal" is what the factory runs: it looks only for pairs with kept
+documents. Peers get the words that our rules make of a text (NFKC, case folding, a character of
+Han, kana, Thai each a word), cut by the `regex` package, and "own words" where they get the text
+as it comes: cut at `\\w+`, or by the peer itself. rensa's flags name no pair; clusters of
+text-dedup and datatrove count as stars. Both MinHash settings are given, 16 bands of 8 and of 5
+rows; text-dedup as in its README, datatrove with its defaults. CPU-seconds count threads and
+children. "Whole process" adds the interpreter's start, imports, reading the texts and a warm-up
+on 200 of them, for everyone alike. Medians of {ROUNDS} rounds in turn, one for the slow tools.
+Memory for pairs is that of signatures and shingles and of one batch of candidates, at most
+{SLOTS_AT_ONCE:,} or those of one document."""
 
 
 def environment() -> Path:
