@@ -65,9 +65,7 @@ class Manifest(BaseModel, frozen=True, extra="forbid"):
     code: str = Field(description="sha256 of the sources that made it.")
     checks: list[str] = Field(description="Blocking checks to pass before it may be current.")
     limit: int | None = Field(description="Made from so many rows only: never current.")
-    partial: bool = Field(
-        default=False, description="Made from a partial mirror: not trained on."
-    )
+    partial: bool = Field(default=False, description="Made from a partial mirror: not trained on.")
     facts: dict[str, JsonValue] = Field(description="What the step saw: rejected rows, lengths.")
     image: str | None = Field(description="Image digest; none for a working tree.")
     run_id: str

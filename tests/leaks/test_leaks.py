@@ -2,8 +2,8 @@
 
 The ends: kept, rejected, raised on, taken out for an identifier; blocked, damaged, failed; killed
 and gone on with, on both engines. Searched is every file but those of the drop zone and of the
-private tree: Dagster's storage and logs, the public tree, this machine's state, temporary directories,
-Ray's session directories, and what was printed. What the search finds is in `test_canaries.py`.
+private tree: Dagster's storage and logs, the public tree, this machine's state, temporary
+directories, those of Ray, and what was printed. What the search finds is in `test_canaries.py`.
 """
 
 import contextlib
