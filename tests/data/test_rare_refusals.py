@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from factory import discovery
@@ -94,6 +96,15 @@ def test_keyed_rows_without_names(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(BadFile, match="Expecting a name in double quotes"):
         list(read(tmp_path, ["a.json"], Pattern.parse(Rows("a.json", keyed="id")), Notes()))
+
+
+def test_a_parquet_column_whose_texts_are_none(tmp_path: Path) -> None:
+    texts = pa.array([b"ok", b"\xff\xfe"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"t": texts}), tmp_path / "a.parquet")
+    good, bad = read(tmp_path, ["a.parquet"], Pattern.parse("*.parquet"), Notes())
+    assert good.text("t") == "ok"
+    with pytest.raises(BadRow, match="text that is not UTF-8"):
+        bad.text("t")
 
 
 def test_what_a_row_does_not_have() -> None:

@@ -26,7 +26,7 @@ DATASETS = of(
         "Leave it out.",
         "test_private_key_with_public_source_must_be_meant",
     ),
-    ("no licence", "license is empty", WRONG),
+    ("a licence that is empty, or no SPDX expression", "is no SPDX expression", WRONG),
     (
         "errors allowed for half a row",
         "write a share of the rows between 0 and 1, or a whole number of rows",

@@ -118,7 +118,7 @@ FAULTS = of(
     (
         "bytes in a Parquet column of text that are no UTF-8",
         "text that is not UTF-8",
-        "data/formats/test_parquet.py::test_texts_that_no_sample_can_hold",
+        f"{RARE}::test_a_parquet_column_whose_texts_are_none",
     ),
 )
 
