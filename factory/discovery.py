@@ -8,6 +8,7 @@ declares nothing. Recipes are read, never imported: they need the trainer.
 import ast
 import importlib
 import importlib.util
+import json
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,6 +59,7 @@ def datasets(folder: Path | None = None) -> dict[str, Dataset]:
             problems.append(problem)
     if not problems:
         _refuse_shared_folders(found.values())
+        _refuse_measured_sources(found.values())
         return found
     if len(problems) == 1:
         raise problems[0]
@@ -79,6 +81,26 @@ def _refuse_shared_folders(declared: Iterable[Dataset]) -> None:
                     "as private, so both must be private.\n"
                     f'Write key=private("{one.key.name}") and classification="private".'
                 )
+
+
+def _refuse_measured_sources(declared: Iterable[Dataset]) -> None:
+    """What a benchmark is made from is not trained on under another name."""
+    known = list(declared)
+    measured = {_read_by(one): one for one in known if one.role == "benchmark"}
+    for one in known:
+        other = measured.get(_read_by(one))
+        if one.role != "benchmark" and other is not None:
+            raise DeclarationError(
+                f"{one.key} reads the same files as the benchmark {other.key}, so training on it "
+                "would be training on the benchmark. Take one of them out."
+            )
+
+
+def _read_by(dataset: Dataset) -> str:
+    source = dataset.source
+    return (
+        f"{type(source).__name__} {source.address} {json.dumps(source.parameters(), default=str)}"
+    )
 
 
 def mixes(folder: Path | None = None) -> dict[str, Mix]:

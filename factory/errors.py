@@ -103,3 +103,12 @@ class GateRefused(FactoryError):
 
 class RunFailed(FactoryError):
     """A training run ended without success."""
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Whether an error was raised to end the work from outside: by Ctrl-C, or Dagster's cancel.
+
+    Those say nothing. Code that is called can raise errors of the same base that do, and quote
+    what it was given: a panic of a package in Rust, `sys.exit("text")`.
+    """
+    return not isinstance(error, Exception | SystemExit | GeneratorExit) and not error.args

@@ -39,7 +39,9 @@ def gc(  # noqa: PLR0913 - each is an option of the command line
     ] = 3,
     older_than: Annotated[
         float,
-        typer.Option(metavar="DAYS", min=0, help="Only what was not made or used for so long."),
+        typer.Option(
+            metavar="DAYS", min=0, max=36_500, help="Only what was not made or used for so long."
+        ),
     ] = 14.0,
     lineage: Annotated[
         Lineage,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import IO
 
-from factory.errors import FactoryError, StepError
+from factory.errors import FactoryError, StepError, is_interruption
 from factory.keys import Key
 from factory.namespace import Namespace
 
@@ -31,14 +31,19 @@ def in_confidence[T](
     folder = namespace.open_run("private", run_id).directory("steps")
     log = folder / f"{'__'.join(key.parts)}.log"
     failure = told = ""
+    interruption: type[BaseException] | None = None
     with _output_to(log) as file:
         try:
             return work(lambda message: print(message, file=file, flush=True))
-        except Exception as error:
+        except BaseException as error:
             traceback.print_exc(file=file)
             failure = type(error).__name__
+            interruption = type(error) if is_interruption(error) else None
             told = error.outside if isinstance(error, FactoryError) else ""
-    # Raised outside of `except`, so that the first error does not travel as its context.
+    # Raised outside of `except`, so that the first error does not travel as its context, nor what
+    # was being handled when an interruption came.
+    if interruption is not None:
+        raise interruption
     what = f"{failure}. {told}".strip()
     raise StepError(f"{key}: {what} What it says may hold private data, so it is only in {log}.")
 

@@ -14,7 +14,7 @@ from factory.data.dataset import Dataset
 from factory.data.formats.faults import SURROGATE
 from factory.data.row import Row
 from factory.data.sample import ERROR, Rejected, Sample, canonical
-from factory.errors import BadRow, StepError
+from factory.errors import BadRow, StepError, is_interruption
 from factory.keys import PrivateKey
 
 if TYPE_CHECKING:
@@ -106,7 +106,9 @@ def _outcome(row: Row, dataset: Dataset) -> Sample | Refused:
         return _completed(result, dataset)
     except BadRow as error:
         return _refused(row, error.reason, dataset)
-    except Exception as error:
+    except BaseException as error:
+        if is_interruption(error):
+            raise
         return _refused(row, _described(error, dataset), dataset)
 
 
@@ -137,7 +139,7 @@ def _check_images(sample: Sample, dataset: Dataset) -> None:
         raise BadRow("an image that is named and not given")
 
 
-def _described(error: Exception, dataset: Dataset) -> str:
+def _described(error: BaseException, dataset: Dataset) -> str:
     name = f"{ERROR}{type(error).__name__}"
     if isinstance(dataset.key, PrivateKey):
         return name  # a message may quote the row

@@ -80,7 +80,7 @@ class Dataset:
             object.__setattr__(self, "declared_in", _caller())
         _check_types(self)
         _check_license(self)
-        if self.max_errors < 0 or (self.max_errors > 1 and self.max_errors % 1):
+        if not self.max_errors >= 0 or (self.max_errors > 1 and self.max_errors % 1):
             raise DeclarationError(
                 f"{self.key}: max_errors is {self.max_errors}; write a share of the rows "
                 "between 0 and 1, or a whole number of rows."

@@ -51,6 +51,9 @@ class Job:
             scratch=scratch,
             mirror=mirror_of(self.step.dataset.source.address, self.settings.mirrors),
             drops=self.settings.drops,
+            closed=tuple(
+                one for one in (self.settings.root, self.settings.drops) if one is not None
+            ),
             inputs=self.inputs,
             say=self.say,
         )

@@ -148,6 +148,13 @@ class Message:
     trained: bool | None = None
     """Whether the turn carries loss; None leaves it to the dataset's policy, see `loss`."""
 
+    def __post_init__(self) -> None:
+        for what, value in (("id of an answered call", self.tool_call_id), ("name", self.name)):
+            if value is not None:
+                require_string(what, value)
+        if not isinstance(self.trained, bool | None):  # pyright: ignore[reportUnnecessaryIsInstance]  written by hand
+            raise TypeError(f"trained is {self.trained!r}, neither True, False nor None")
+
     @staticmethod
     def of(
         role: str,
@@ -202,6 +209,10 @@ class Conversation:
 
     tools: str | None = None
     """JSON text of the list of function declarations, as the source writes it."""
+
+    def __post_init__(self) -> None:
+        if self.tools is not None:
+            require_string("tools", self.tools)
 
     @property
     def texts(self) -> Iterator[str]:

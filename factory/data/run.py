@@ -99,6 +99,16 @@ class Work:
                 "Materialize it first, and let its checks pass."
             )
 
+    def _refuse_damaged_inputs(self) -> None:
+        """What is made of damage would be current and intact for ever, also after the repair."""
+        for version in self.inputs.values():
+            if damage := self.namespace.verify(version):
+                first = damage[0]
+                raise StepError(
+                    f"{version} is damaged ({first.path}: {first.problem}), so nothing is made "
+                    f"from it. Materialize {version.key} first: that makes it again."
+                )
+
     def _made(self, job: Job, fill: Fill, source_state: str = "") -> StepResult:
         identity = input_id(self.step, self.inputs, self.limit, source_state)
         known = self.namespace.find(self.step.key, identity)
@@ -107,6 +117,7 @@ class Work:
         elif known is not None and self.namespace.renew(known):
             self.say(f"{known} is there already: nothing that it depends on has changed")
             return StepResult(known, reused=True)
+        self._refuse_damaged_inputs()
         with self._writing(job, identity) as staging:
             fill(job, staging)
         return StepResult(staging.version, reused=staging.reused)

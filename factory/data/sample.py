@@ -7,7 +7,7 @@ those are in `kinds`. How samples lie in Parquet is in `table`; how rows of a so
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from factory.data.chat.rules import verified
@@ -39,6 +39,7 @@ class Rejected:
 
     def __post_init__(self) -> None:
         require_text("reason", self.reason)
+        self.reason.encode()  # text that is no Unicode is an error of the row
         if self.reason.startswith(ERROR):
             raise ValueError(f"a reason may not start with {ERROR!r}, which marks exceptions")
 
@@ -67,7 +68,10 @@ class Sample:
 
     def __post_init__(self) -> None:
         require_text("id", self.id)
+        for name, value in (("group", self.group), ("license", self.license)):
+            require_string(name, value)
         for name, value in self.meta.items():
+            require_string("a name in meta", name)
             require_string(f"meta[{name!r}]", value)
 
     @property
@@ -132,14 +136,8 @@ class Sample:
             BadRow: the messages are no conversation, see `chat.rules`.
         """
         content = Conversation(verified(messages), tools)
-        return Sample(
-            id=id,
-            content=content,
-            group=group,
-            license=license,
-            meta=meta or {},
-            images=_images(content.pictures),
-        )
+        made = Sample(id=id, content=content, group=group, license=license, meta=meta or {})
+        return replace(made, images=_images(content.pictures))
 
     @staticmethod
     def image_text(
@@ -152,14 +150,8 @@ class Sample:
     ) -> "Sample":
         """Images and text in order, each given as it is: `parts=[image, "A caption."]`."""
         content = ImageText(parts_of(parts))
-        return Sample(
-            id=id,
-            content=content,
-            group=group,
-            license=license,
-            meta=meta or {},
-            images=_images(content.pictures),
-        )
+        made = Sample(id=id, content=content, group=group, license=license, meta=meta or {})
+        return replace(made, images=_images(content.pictures))
 
     def as_dict(self) -> dict[str, Any]:
         """The sample as JSON has it, in every place where samples are written as JSON."""

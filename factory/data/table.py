@@ -6,6 +6,7 @@ input; whoever reads a table gets the rows of its files in the order of their nu
 The columns are in `schema`. Rejected rows lie in a table of their own, with the reason.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,16 +44,39 @@ def columns() -> dict[str, str]:
 
 
 @dataclass
-class Writer:
-    """Appends rows to one Parquet file, in batches."""
+class _Appending(ABC):
+    """One Parquet file that is written in batches; a batch that waits is written at the end."""
 
     path: Path
     schema: pa.Schema
-    _batch: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], init=False)
-    _characters: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self._file = pq.ParquetWriter(self.path, self.schema, compression="zstd")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self._flush()
+        self._file.close()
+
+    @abstractmethod
+    def _flush(self) -> None:
+        """Write what waits."""
+
+
+@dataclass
+class Writer(_Appending):
+    """Appends rows to one Parquet file, in batches."""
+
+    _batch: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], init=False)
+    _characters: int = field(default=0, init=False)
 
     def add(self, row: Mapping[str, Any], characters: int = 0) -> None:
         """Append a row; `characters` is about how large it is."""
@@ -69,19 +93,6 @@ class Writer:
         """Append a sample, given as JSON has it."""
         self.add({**sample, "meta": sorted(sample["meta"].items())}, characters)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self._flush()
-        self._file.close()
-
     def _flush(self) -> None:
         if self._batch:
             batch: pa.Table = pa.Table.from_pylist(self._batch, schema=self.schema)
@@ -90,18 +101,13 @@ class Writer:
 
 
 @dataclass
-class BatchWriter:
+class BatchWriter(_Appending):
     """Appends rows that are in Arrow form already, such as some of a batch that was read."""
 
-    path: Path
-    schema: pa.Schema
     rows: int = field(default=0, init=False)
     _waiting: list[pa.RecordBatch] = field(default_factory=list[pa.RecordBatch], init=False)
     _rows: int = field(default=0, init=False)
     _bytes: int = field(default=0, init=False)
-
-    def __post_init__(self) -> None:
-        self._file = pq.ParquetWriter(self.path, self.schema, compression="zstd")
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append the rows of a batch."""
@@ -111,19 +117,6 @@ class BatchWriter:
         self._bytes += batch.nbytes
         if self._rows >= BATCH_ROWS or self._bytes >= BATCH_CHARACTERS:
             self._flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self._flush()
-        self._file.close()
 
     def _flush(self) -> None:
         if self._rows:

@@ -72,6 +72,34 @@ def test_error_of_clean(secret: Bench, files_with: Find) -> None:
     assert "/private/runs/" in message
 
 
+class Panic(BaseException):
+    """As packages written in Rust raise it: no `Exception`, and it quotes what it was given."""
+
+
+@pytest.mark.parametrize("kind", [Panic, GeneratorExit, KeyboardInterrupt, SystemExit])
+def test_error_that_is_no_exception(
+    secret: Bench, files_with: Find, kind: type[BaseException]
+) -> None:
+    def panicking(row: Row) -> Sample | Rejected:
+        raise kind(row.text("question"))
+
+    secret.declared[:] = [notes(clean=panicking)]
+    assert not secret.run(*FAST).success
+    assert outside_private_tree(secret, files_with) == []
+
+
+def test_interruption_carries_nothing_of_what_was_being_handled(secret: Bench) -> None:
+    def work(_: object) -> None:
+        try:
+            int(MARKER)
+        except ValueError:
+            raise KeyboardInterrupt from None
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        in_confidence(work, key=private("text/notes"), namespace=secret.namespace, run_id="run")
+    assert caught.value.__context__ is None
+
+
 def test_error_of_clean_within_the_limit(secret: Bench, files_with: Find) -> None:
     secret.declared[:] = [notes(clean=raising, max_errors=1000)]
     secret.run(*FAST)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from factory.data import Dataset, LocalFiles, Rejected, Row, Sample
+from factory.data.engines import LOCAL
 from factory.data.free_checks import run_checks
 from factory.data.steps import Step, StepResult, run_step, steps
 from factory.keys import private
@@ -72,7 +73,12 @@ class Runner(SimpleNamespace):
     settings: Settings
 
     def step(
-        self, step: Step, *, limit: int | None = None, inputs: dict[Any, Version] | None = None
+        self,
+        step: Step,
+        *,
+        limit: int | None = None,
+        inputs: dict[Any, Version] | None = None,
+        engine: str = LOCAL,
     ) -> StepResult:
         found = {key: self.namespace.current(key) for key in step.inputs}
         given = inputs or {key: one for key, one in found.items() if one is not None}
@@ -83,6 +89,7 @@ class Runner(SimpleNamespace):
             settings=self.settings,
             provenance=Provenance(run_id="run", identity="test"),
             limit=limit,
+            engine=engine,
             progress=self.said.append,
         )
 

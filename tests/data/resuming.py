@@ -23,6 +23,7 @@ from factory.data.steps import run_step, steps
 from factory.keys import private
 from factory.namespace import Namespace, Provenance
 from factory.settings import Settings
+from tests.forking import forked
 
 NAMES = ("raw", "clean", "deduplicated", "split")
 EVENTS = ("open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "shutil.rmtree")
@@ -110,17 +111,9 @@ def killed_at(point: int, chosen: Settings) -> None:
     run(chosen)
 
 
-def forked(body: Callable[[], object]) -> int:
+def ended(body: Callable[[], object]) -> int:
     """Do something in a child; gives the status that it ends with."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            body()
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitpid(pid, 0)[1]
+    return os.waitpid(forked(body), 0)[1]
 
 
 def main() -> None:
@@ -130,10 +123,10 @@ def main() -> None:
     Statistics(1).add(Sample.question(id="q", question="Why is it so?", answer="It is not so."))
     chosen = settings(folder)
     point, kills = first, 0
-    while os.WIFSIGNALED(status := forked(partial(killed_at, point, chosen))):
+    while os.WIFSIGNALED(status := ended(partial(killed_at, point, chosen))):
         kills += 1
         point += more
-    exit_code = os.WEXITSTATUS(status) or forked(lambda: run(settings(folder / "undisturbed")))
+    exit_code = os.WEXITSTATUS(status) or ended(lambda: run(settings(folder / "undisturbed")))
     made, said = run(chosen)
     Namespace(chosen.root).sweep(timedelta(0))
     undisturbed, _ = run(settings(folder / "undisturbed"))

@@ -22,6 +22,7 @@ from factory.data import (
     layout,
     table,
 )
+from factory.data.kinds import Message
 from factory.data.steps import steps
 from factory.errors import ClassificationError, DeclarationError, SourceError, StepError
 from factory.keys import Key, private, public
@@ -170,6 +171,67 @@ def test_a_step_without_its_input_says_what_to_do(runner, letters):
         runner.step(steps(letters)[1])
 
 
+def test_a_damaged_input_is_not_read_and_its_repair_makes_all_well(runner, letters):
+    cleaned, _ = runner.until(letters, "clean")
+    (table_file,) = table.files(cleaned.path / layout.SAMPLES)
+    whole = table_file.read_bytes()
+    table_file.chmod(0o644)
+    table_file.write_bytes(whole[:-1] + b"!")
+    with pytest.raises(StepError, match=r"clean@\w+ is damaged .*Materialize private/text/letters"):
+        runner.step(steps(letters)[2])
+    assert not list(runner.namespace.versions(letters.key / "deduplicated"))
+    runner.until(letters, "split")
+    assert table_file.read_bytes() == whole
+
+
+class Panic(BaseException):
+    """As packages written in Rust raise it."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [GeneratorExit("MARKER"), KeyboardInterrupt("MARKER"), SystemExit("MARKER"), Panic("MARKER")],
+    ids=lambda one: type(one).__name__,
+)
+def test_an_error_that_says_something_is_one_of_its_row_whatever_its_kind(runner, letters, error):
+    def raising(row: Row) -> Sample | Rejected:
+        raise error
+
+    declared = dataclasses.replace(letters, clean=raising, max_errors=100)
+    runner.until(letters, "raw")
+    version = runner.step(steps(declared)[1]).version
+    assert version.manifest.facts["rejected"] == {f"error: {type(error).__name__}": 10}
+
+
+def test_an_interruption_ends_the_step(runner, letters):
+    def interrupted(row: Row) -> Sample | Rejected:
+        raise KeyboardInterrupt
+
+    runner.until(letters, "raw")
+    with pytest.raises(KeyboardInterrupt):
+        runner.step(steps(dataclasses.replace(letters, clean=interrupted))[1])
+
+
+ODD: list[Callable[[], Any]] = [
+    lambda: Sample.question(id="1", question="q", answer="a", license=["MIT"]),  # type: ignore[arg-type]
+    lambda: Sample.question(id="1", question="q", answer="a", group=5),  # type: ignore[arg-type]
+    lambda: Sample.question(id="1", question="q", answer="a", meta={1: "x"}),  # type: ignore[dict-item]
+    lambda: Sample.conversation(id="1", messages=[Message.of("assistant", "a", name=5)]),  # type: ignore[arg-type]
+    lambda: Sample.conversation(id="1", messages=[Message.of("assistant", "a", trained=1)]),  # type: ignore[arg-type]
+    lambda: Sample.conversation(id="1", messages=[Message.of("assistant", "a")], tools=5),  # type: ignore[arg-type]
+    lambda: Rejected("a\ud800"),
+]
+
+
+@pytest.mark.parametrize("make", ODD, ids=range(len(ODD)))
+def test_a_sample_with_a_field_of_another_type_is_an_error_of_its_row(runner, letters, make):
+    declared = dataclasses.replace(letters, clean=lambda _: make(), max_errors=100)
+    runner.until(letters, "raw")
+    facts = runner.step(steps(declared)[1]).version.manifest.facts
+    assert sum(facts["rejected"].values()) == 10
+    assert all(reason.startswith("error: ") for reason in facts["rejected"])
+
+
 def test_absent_drop_folder_fails_only_when_the_step_runs(runner, letters, settings):
     missing = dataclasses.replace(
         letters, source=LocalFiles(folder="nobody", rows="*.jsonl", classification="private")
@@ -217,6 +279,7 @@ def _from_sample(row: Row) -> Sample | Rejected:
         (lambda: declared(public("a"), split={"train": 1.5, "test": -0.5}), "above 0"),
         (lambda: declared(public("a"), split={}), "above 0"),
         (lambda: declared(public("a"), max_errors=1.5), "max_errors is 1.5"),
+        (lambda: declared(public("a"), max_errors=float("nan")), "max_errors is nan"),
         (lambda: declared(public("a"), max_errors=-1), "max_errors is -1"),
         (
             lambda: declared(public("a"), checks=[checks.rows(1, 2), checks.rows(2, 3)]),

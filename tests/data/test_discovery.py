@@ -172,6 +172,16 @@ def test_a_folder_that_is_private_for_one_is_private_for_all(folder, public_fold
         discovery.datasets(folder)
 
 
+def test_what_a_benchmark_reads_is_trained_on_under_no_other_name(folder):
+    put(folder, "rows.py", GOOD)
+    exam = GOOD.replace("text/rows", "benchmarks/rows").replace(
+        "license=", 'role="benchmark", license='
+    )
+    put(folder, "../benchmarks/rows.py", exam)
+    with pytest.raises(DeclarationError, match="reads the same files as the benchmark"):
+        discovery.datasets(folder)
+
+
 def test_folders_beside_one_another_are_independent(folder):
     put(folder, "rows.py", LOCAL.replace("FOLDER", "open"))
     secret = LOCAL.replace("FOLDER", "hospital").replace("public", "private")

@@ -11,7 +11,7 @@ import pytest
 from factory.data import Dataset, engines, layout, shards, table
 from factory.data.phases import Workshop
 from factory.data.shards import Shard
-from factory.data.steps import StepResult, run_step, steps
+from factory.data.steps import steps
 from factory.errors import BadFile, StepError, StepInterrupted
 from factory.namespace import Version
 
@@ -38,28 +38,12 @@ def made(runner, dataset: Dataset, engine: str, **changes: Any) -> list[Version]
         if step.name == "raw":
             runner.checked(step)
         elif step.name in STEPS:
-            versions.append(run(runner, step, engine, **changes).version)
+            versions.append(runner.step(step, engine=engine, **changes).version)
             from factory.data.free_checks import run_checks
 
             run_checks(step, versions[-1], runner.namespace)
             runner.namespace.promote(versions[-1])
     return versions
-
-
-def run(runner, step, engine: str, **changes: Any) -> StepResult:
-    from factory.namespace import Provenance
-
-    found = {key: runner.namespace.current(key) for key in step.inputs}
-    return run_step(
-        step,
-        runner.namespace,
-        found,
-        settings=runner.settings,
-        provenance=Provenance(run_id="run", identity="test"),
-        engine=engine,
-        progress=runner.said.append,
-        **changes,
-    )
 
 
 def stated(version: Version) -> tuple[Any, ...]:
@@ -162,7 +146,7 @@ def test_a_limit_is_the_first_rows_over_the_shards(runner, many, limit):
     (runner.settings.drops / "letters" / "letters.jsonl").unlink()
     raw, clean_step, *_ = steps(many)
     runner.checked(raw)
-    version = run(runner, clean_step, "local", limit=limit).version
+    version = runner.step(clean_step, limit=limit).version
     rows = [(file, n) for file in range(5) for n in range(40)][:limit]
     ids = table.column(version.path / layout.SAMPLES, "id")
     assert ids == [f"{file}-{n}" for file, n in rows if n % 10]
@@ -178,16 +162,16 @@ def test_errors_are_counted_over_all_shards(runner, many, deliver):
     runner.checked(steps(many)[0])
     share = dataclasses.replace(many, max_errors=0.19)
     with pytest.raises(StepError, match=r"raised on 10 of 50 rows, .* allows 19\.00%") as told:
-        run(runner, steps(share)[1], "local")
+        runner.step(steps(share)[1])
     assert [line.split(":")[0].strip() for line in str(told.value).splitlines()[1:]] == [
         *("part-0.jsonl#1", "part-0.jsonl#2", "part-1.jsonl#1", "part-1.jsonl#2", "part-2.jsonl#1")
     ]
     assert list(runner.settings.root.rglob(".work-*")) == [], "it would end so again"
-    assert run(runner, steps(dataclasses.replace(many, max_errors=0.2))[1], "local").version
+    assert runner.step(steps(dataclasses.replace(many, max_errors=0.2))[1]).version
     with pytest.raises(StepError, match="raised on 10 of 50 rows, max_errors allows 9"):
-        run(runner, steps(dataclasses.replace(many, max_errors=9))[1], "local")
+        runner.step(steps(dataclasses.replace(many, max_errors=9))[1])
     with pytest.raises(StepError, match="raised on 1 of 1 rows, max_errors allows 0"):
-        run(runner, steps(dataclasses.replace(many, max_errors=0))[1], "local")
+        runner.step(steps(dataclasses.replace(many, max_errors=0))[1])
 
 
 @pytest.mark.parametrize(("size", "files"), [(1, 2_000), (3_000, 2), (10**9, 2_000)])

@@ -63,7 +63,9 @@ def take(tmp_path: Path) -> Take:
     scratch.mkdir()
 
     def run(mirror: Path, wanted: Pinned | None = None) -> Fetched:
-        errand = Errand(scratch=scratch, mirror=mirror, drops=None, inputs={}, say=silent)
+        errand = Errand(
+            scratch=scratch, mirror=mirror, drops=None, closed=(), inputs={}, say=silent
+        )
         return fetch(wanted or source(), errand)
 
     return run
@@ -187,6 +189,9 @@ def test_partial_must_be_said(tmp_path: Path, take: Take) -> None:
     (tmp_path / "mirror.toml").write_text(f'pin = "{PIN}"\n')
     with pytest.raises(SourceError, match="partial: Field required"):
         take(tmp_path)
+    (tmp_path / "mirror.toml").write_text(f'pin = "{PIN}"\npartial = "no"\n')
+    with pytest.raises(SourceError, match="partial: Input should be a valid boolean"):
+        take(tmp_path)
 
 
 def test_a_mirror_of_another_revision_is_refused(write: Write, take: Take) -> None:
@@ -276,7 +281,7 @@ def test_every_real_input_is_the_original(
         if version
         else Git(url=address, revision=mirror.pin, rows="**")
     )
-    errand = Errand(scratch=tmp_path, mirror=None, drops=None, inputs={}, say=silent)
+    errand = Errand(scratch=tmp_path, mirror=None, drops=None, closed=(), inputs={}, say=silent)
     laid_out = mirror.lay_out(wanted, errand)
     found = {path for path in laid_out.folder.rglob("*") if path.is_file()}
     assert len(found) == len(mirror.files)

@@ -48,7 +48,9 @@ def fetch(tmp_path: Path, repository: Path) -> Callable[..., Path]:
 
     def run(revision: str, *, url: str = "", mirror: Path | None = None) -> Path:
         source = Git(url=url or repository.as_uri(), revision=revision, rows="**/*.jsonl")
-        errand = Errand(scratch=scratch, mirror=mirror, drops=None, inputs={}, say=silent)
+        errand = Errand(
+            scratch=scratch, mirror=mirror, drops=None, closed=(), inputs={}, say=silent
+        )
         return fetch_git.fetch(source, errand)
 
     return run

@@ -94,7 +94,9 @@ def fetch(site: Site, tmp_path: Path) -> Callable[..., Path]:
 
     def run(mirror: Path | None = None, sha256: str = SHA256) -> Path:
         source = Http(url=site.address, sha256=sha256, rows="*.jsonl")
-        errand = Errand(scratch=scratch, mirror=mirror, drops=None, inputs={}, say=lambda _: None)
+        errand = Errand(
+            scratch=scratch, mirror=mirror, drops=None, closed=(), inputs={}, say=lambda _: None
+        )
         return fetch_http.fetch(source, errand)
 
     return run

@@ -148,7 +148,9 @@ def fetch(tmp_path: Path) -> Fetch:
 
     def run(rows: str = "data/**/*.jsonl", mirror: Path | None = None) -> Path:
         source = HuggingFace(repo=REPO, revision=COMMIT, rows=rows)
-        errand = Errand(scratch=scratch, mirror=mirror, drops=None, inputs={}, say=silent)
+        errand = Errand(
+            scratch=scratch, mirror=mirror, drops=None, closed=(), inputs={}, say=silent
+        )
         return hub.fetch(source, errand)
 
     return run

@@ -124,7 +124,9 @@ def fetch(tmp_path: Path) -> Fetch:
     scratch.mkdir()
 
     def run(source: Fsspec, mirror: Path | None = None) -> Path:
-        errand = Errand(scratch=scratch, mirror=mirror, drops=None, inputs={}, say=silent)
+        errand = Errand(
+            scratch=scratch, mirror=mirror, drops=None, closed=(), inputs={}, say=silent
+        )
         return objects.fetch(source, errand)
 
     return run

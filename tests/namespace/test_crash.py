@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-KILLING = Path(__file__).with_name("killing.py")
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def kill(root: Path, *arguments: str) -> dict:
     result = subprocess.run(
-        [sys.executable, str(KILLING), str(root), *arguments],
+        [sys.executable, "-m", "tests.namespace.killing", str(root), *arguments],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

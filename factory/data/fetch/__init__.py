@@ -7,6 +7,7 @@ files stands in for any of them, see `file_mirror`. What is taken from the folde
 
 from pathlib import Path
 
+from factory.data.fetch.closed import refuse_closed
 from factory.data.fetch.errand import Errand, Fetched
 from factory.data.sources import (
     MIRRORED,
@@ -30,6 +31,9 @@ def fetch(source: Source, errand: Errand) -> Fetched:
     """
     if isinstance(source, MIRRORED):
         from factory.data.fetch import file_mirror
+
+        if errand.mirror is not None:
+            refuse_closed(errand.mirror, source.classification, errand)
 
         mirror = file_mirror.read(errand.mirror)
         return mirror.lay_out(source, errand) if mirror else Fetched(_pinned(source, errand))

@@ -25,6 +25,9 @@ class Errand:
     drops: Path | None
     """Where partners deliver."""
 
+    closed: tuple[Path, ...]
+    """Where private data may lie: no public source is read from below these."""
+
     inputs: "Mapping[Key, Version]"
     say: Say
 

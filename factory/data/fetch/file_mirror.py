@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, StrictBool, ValidationError, model_validator
 
 from factory.data import raw
+from factory.data.fetch.closed import refuse_closed
 from factory.data.fetch.errand import Errand, Fetched
 from factory.data.fetch.hashes import alike, sha256
 from factory.data.fetch.mirrors import mirror_of
@@ -74,7 +75,7 @@ class MirrorFolder(BaseModel, frozen=True, extra="forbid"):
 class Statement(BaseModel, frozen=True, extra="forbid"):
     """`mirror.toml`."""
 
-    partial: bool
+    partial: StrictBool
     pin: str | None = None
     root: str = "."
     files: dict[str, MirrorFile] = {}
@@ -120,6 +121,7 @@ class FileMirror:
         shutil.rmtree(target, ignore_errors=True)
         errand.say(f"taking {source.address} from the mirror {self.statement.parent}")
         for name in Ticker(errand.say, "files verified").over(names):
+            refuse_closed(self.root / self.files[name].path, source.classification, errand)
             copy = target / name
             self._place(name, copy)
             if name in declared and (found := sha256(copy)) != declared[name]:

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from factory.data.fetch.closed import local_path, refuse_closed
 from factory.data.fetch.command import run
 from factory.data.fetch.errand import Errand
 from factory.data.progress import Ticker
@@ -40,6 +41,8 @@ def fetch(source: Git, errand: Errand) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
     files.mkdir()
     address = str(errand.mirror or source.url)
+    if (local := local_path(source.url)) is not None:
+        refuse_closed(local, source.classification, errand)
     errand.say(f"fetching {source.revision[:12]} of {address}")
     _git("init", "--quiet", "--bare", store, say=errand)
     _fetch_revision(store, address, source, errand)

@@ -19,8 +19,13 @@ def fetch(source: LocalFiles | PartnerDrop, errand: Errand) -> Path:
             "Set it to where partners' deliveries land on this machine."
         )
     folder = errand.drops / source.folder
-    if not folder.resolve().is_relative_to(errand.drops.resolve()):
-        raise SourceError(f"The drop folder {folder} is a link that leads out of {errand.drops}.")
+    leads = folder.resolve()
+    if leads != errand.drops.resolve() / source.folder:
+        # As public, it could be another name of a folder that is declared private.
+        raise SourceError(
+            f"The drop folder {folder} is a link, or lies below one, and leads to {leads}. "
+            "Declare the folder itself."
+        )
     if not folder.is_dir():
         raise SourceError(
             f"The drop folder {folder} is not there. Has the partner delivered, and is the share "

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from factory.data import raw
+from factory.data.fetch.closed import local_path, refuse_closed
 from factory.data.fetch.errand import Errand
 from factory.data.fetch.hashes import sha256
 from factory.data.progress import Ticker
@@ -39,8 +40,14 @@ def fetch(source: Fsspec, errand: Errand) -> Path:
         SourceError: they cannot be fetched whole, or their hashes are others.
     """
     store = _store(source, errand)
+    local = errand.mirror or local_path(source.url)
+    if local is not None:  # before anything there is read, its manifest included
+        refuse_closed(local, source.classification, errand)
     hashes = source.hashes or _read_manifest(source, store)
     names = raw.wanted_of(list(hashes), source.rows)
+    if local is not None:
+        for name in names:
+            refuse_closed(local / name, source.classification, errand)
     ticker = Ticker(errand.say, "objects fetched")
     with ThreadPoolExecutor(AT_ONCE) as pool:
         first_names = {hashes[name]: name for name in names}

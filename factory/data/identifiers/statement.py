@@ -7,12 +7,14 @@ the drop zone is decided by its permissions.
 
 import datetime as dt
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, cast
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     Field,
     StringConstraints,
@@ -26,7 +28,18 @@ from factory.errors import DeliveryRefused
 NAME = "delivery.json"
 MAXIMUM_BYTES = 256 * 2**20
 
-type Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+
+def _said(value: str) -> str:
+    if not re.search(r"\w", value):
+        raise ValueError("says nothing")
+    return value
+
+
+type Words = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=500),
+    AfterValidator(_said),
+]
 type Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 

@@ -47,6 +47,8 @@ def test_a_complete_delivery(make_delivery: Any) -> None:
         (lambda v: v.pop("pseudonymization"), "pseudonymization: Field required"),
         (lambda v: v["pseudonymization"].pop("signed_by"), "pseudonymization.signed_by"),
         (lambda v: v["pseudonymization"].update(signed_by="  "), "pseudonymization.signed_by"),
+        (lambda v: v["pseudonymization"].update(signed_by="\u200b"), "pseudonymization.signed_by"),
+        (lambda v: v["pseudonymization"].update(signed_by="."), "pseudonymization.signed_by"),
         (lambda v: v["pseudonymization"].update(signed_by=None), "pseudonymization.signed_by"),
         (lambda v: v["pseudonymization"].update(date="2999-01-01"), "lies in the future"),
         (lambda v: v["pseudonymization"].update(date=CANARY), "pseudonymization.date"),

@@ -191,6 +191,11 @@ PLACES = (
             "test_every_problem_is_told_at_once",
         ),
         (
+            "a benchmark's files under another name",
+            "so training on it would be training on the benchmark",
+            "test_what_a_benchmark_reads_is_trained_on_under_no_other_name",
+        ),
+        (
             "one folder as public here and as private there",
             "so both must be private",
             "test_a_folder_that_is_private_for_one_is_private_for_all",

@@ -198,6 +198,15 @@ FILES = (
         ),
     ),
     *of(
+        "data/fetch/closed.py",
+        "data/test_closed.py",
+        (
+            "a public source in the namespace or the drop zone, by its address or a link",
+            "where private data may lie, and the source is public",
+            "test_a_store_with_a_link_there",
+        ),
+    ),
+    *of(
         "data/fetch/local.py",
         "data/test_dataset.py",
         (
@@ -206,9 +215,9 @@ FILES = (
             "test_absent_drop_folder_fails_only_when_the_step_runs",
         ),
         (
-            "a drop folder that is a link out",
-            "is a link that leads out of",
-            "data/test_partner.py::test_a_link_as_drop_folder",
+            "a drop folder that is a link, out or to another one",
+            "Declare the folder itself.",
+            "data/test_closed.py::test_a_drop_folder_that_is_another_name_of_one",
         ),
         (
             "a drop folder that is not there",

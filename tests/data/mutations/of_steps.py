@@ -32,6 +32,11 @@ STEPS = (
             "which has no current version",
             "test_a_step_without_its_input_says_what_to_do",
         ),
+        (
+            "an input whose files were changed after it was made",
+            "so nothing is made from it.",
+            "test_a_damaged_input_is_not_read_and_its_repair_makes_all_well",
+        ),
     ),
     *of(
         "data/dedup/local.py",
