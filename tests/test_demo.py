@@ -90,7 +90,7 @@ def test_called_again_it_makes_nothing_twice_and_trains(environment: dict[str, s
         "make dev",
     ):
         assert expected in out
-    runs = list((Path(environment["FACTORY_ROOT"]) / "public" / "runs").iterdir())
+    runs = list((Path(environment["FACTORY_ROOT"]) / "public" / "runs").glob("[!.]*"))
     complete = [run for run in runs if list(run.glob("checkpoints/iter_*"))]
     assert len(runs) == 2
     assert len(complete) == 1

@@ -129,15 +129,19 @@ def test_partial_version_and_then_a_mix(bench: Bench, mixes: dict[str, Mix], spe
 
 
 def partial_mirror(settings: Settings) -> Path:
-    """A mirror of one file, the one that was delivered."""
+    """A mirror of one file, with the rows that were delivered."""
     assert settings.drops is not None
-    folder = settings.drops / "letters"
-    sha256 = hashlib.sha256((folder / "rows.jsonl").read_bytes()).hexdigest()
+    mirrors = settings.root.parent / "mirrors"
+    folder = mirrors / "letters"
+    folder.mkdir(parents=True)
+    rows = (settings.drops / "letters" / "rows.jsonl").read_bytes()
+    (folder / "rows.jsonl").write_bytes(rows)
+    sha256 = hashlib.sha256(rows).hexdigest()
     (folder / "mirror.toml").write_text(
         f'pin = "{"a" * 40}"\npartial = true\n[files]\n'
         f'"rows.jsonl" = {{ path = "rows.jsonl", sha256 = "{sha256}" }}\n'
     )
-    file = settings.drops / "mirrors.toml"
+    file = mirrors / "mirrors.toml"
     file.write_text(f'[mirrors]\n"{MIRRORED}" = "letters"\n')
     return file
 
