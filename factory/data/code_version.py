@@ -4,7 +4,8 @@ Imports are followed by reading the sources, never by running them: from the dec
 from the modules that do the step's work, through every module of `factory` and `definitions` that
 they import, at any depth. A name imported from a package counts for the module that it comes
 from. Third-party packages that are imported on the way count with their installed version, since
-a parser's release can change what a row says. An import built at run time is not seen.
+a parser's release can change what a row says. An import built at run time is not seen. What a
+declaration says about checks, splits or names is left out (`row_source`).
 
 Each source is read once per process, so that a thousand declarations stay cheap, and the hash is
 of the sources that this process has loaded.
@@ -19,6 +20,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from factory.data.row_source import deciding
 
 OURS = ("factory", "definitions")
 
@@ -182,9 +185,10 @@ def _roots(top: str) -> tuple[Path, ...]:
 @functools.cache
 def _read(file: Path) -> _Source:
     content = file.read_bytes()
-    statements = list(_statements(ast.parse(content, filename=str(file)).body))
+    tree = ast.parse(content, filename=str(file))
+    statements = list(_statements(tree.body))
     return _Source(
-        sha256=hashlib.sha256(content).hexdigest(),
+        sha256=hashlib.sha256(deciding(content, tree)).hexdigest(),
         imports=tuple(found for node in statements for _, found in _imports(node, file)),
         bindings=tuple(pair for node in statements for pair in _imports(node, file)),
     )

@@ -114,6 +114,43 @@ def test_an_edit_changes_what_depends_on_it(checkout, ask, edited, expected):
     assert changed(before, ask()) == expected
 
 
+def test_what_judges_or_divides_rows_does_not_count(checkout, ask):
+    """A changed bound runs the check again (`check_form`) and cleans nothing."""
+    file = checkout / "definitions" / "datasets" / "private" / "one.py"
+    said = '    checks=[Check("a", print)],\n    split={"train": 0.5, "test": 0.5},\n'
+    declared = DECLARATION.replace("Row, Sample", "Row, Sample, Check")
+    file.write_text(declared.replace("    clean=clean,\n", f"    clean=clean,\n{said}"))
+    before = ask()
+    file.write_text(file.read_text().replace("print", "sorted").replace("0.5", "0.50"))
+    assert changed(before, ask()) == set()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counts"),
+    [
+        ("rows(1, 2)", "rows(1, 3)", False),
+        ('"é"', '"ü"', False),
+        ("tags={}", "owners=[]", False),
+        ("  # why", "", False),
+        ("return 1", "return 2", True),
+        ("partial(f, 1)", "partial(f, 2)", True),
+        ("f(checks=2)", "f(checks=3)", True),
+        ("after = 1", "after = 2", True),
+    ],
+)
+def test_only_what_decides_rows_counts_of_a_declaring_file(tree, old, new, counts):
+    source = (
+        "def f(checks=1):\n    return 1\n"
+        'one: D = Dataset(\n    checks=[rows(1, 2), "é"],  # why\n    clean=partial(f, 1),'
+        "\n    tags={},\n)\nafter = 1\nother = f(checks=2)\n"
+    )
+    assert source.count(old) == 1
+    put(tree, start=source)
+    before = version_of("definitions.start")
+    put(tree, start=source.replace(old, new))
+    assert (version_of("definitions.start") != before) == counts
+
+
 def test_a_new_helper_counts_as_soon_as_it_is_imported(checkout, ask):
     before = ask()
     helper = checkout / "definitions" / "datasets" / "private" / "_helper.py"
