@@ -4,13 +4,20 @@ Both planes read this file: the control plane validates a spec and writes a laun
 reads the launch back. What a run says about itself is in `reports`.
 """
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from factory.keys import Classification
 
 type Profile = Literal["cpu", "h100"]
+
+
+def _as_text(value: Any) -> Any:
+    """A number, true, false or nothing as the text that stands for it, as YAML reads them."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, int | float) else value
 
 
 class RunSpec(BaseModel, frozen=True, extra="forbid"):
@@ -53,10 +60,10 @@ class RunSpec(BaseModel, frozen=True, extra="forbid"):
         allow_inf_nan=False,
         description="Longest time the run may wait for its cluster.",
     )
-    overrides: dict[str, str] = Field(
-        default_factory=dict,
+    overrides: dict[str, Annotated[str, BeforeValidator(_as_text)]] = Field(
+        default_factory=dict[str, str],
         description="Recipe fields by path with their new value, "
-        "for instance `train.train_iters: '200'`.",
+        "for instance `train.train_iters: 200`.",
     )
 
     @property

@@ -9,7 +9,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
-from pydantic import create_model
+from pydantic import Field, create_model
 
 from factory.control import figures
 from factory.control.resources import RESOURCE, Factory
@@ -25,6 +25,12 @@ SPEC_METADATA = "spec"
 
 class RunConfig(dg.Config, RunSpec, frozen=True):
     """The spec as Dagster's run config: there is one definition of a run."""
+
+    overrides: dict[str, Any | None] = Field(  # pyright: ignore[reportIncompatibleVariableOverride]  wider
+        default_factory=dict[str, Any | None],
+        description=RunSpec.model_fields["overrides"].description,
+    )
+    """Of any type here: people write `200` in the launchpad, and the spec reads it as text."""
 
 
 def training_job(name: str, spec: RunSpec, *, description: str | None = None) -> dg.JobDefinition:
@@ -43,7 +49,6 @@ def training_job(name: str, spec: RunSpec, *, description: str | None = None) ->
         config=dg.ConfigMapping(config_fn=to_ops, config_schema=schema),
         executor_def=dg.in_process_executor,
         metadata={SPEC_METADATA: dg.MetadataValue.json(spec.model_dump())},
-        tags={"recipe": spec.recipe, "mix": spec.mix},
     )
     def job() -> None:
         train_op(gate_op())
@@ -94,6 +99,9 @@ def gated(context: dg.OpExecutionContext) -> Launch:
     from factory.control.specs import parsed
 
     spec = parsed(context.op_config)
+    # Said of the run, not of its job, whose defaults the launchpad may have changed.
+    tags = {"recipe": spec.recipe, "mix": spec.mix}
+    context.instance.add_run_tags(context.run_id, tags)
     return gate(spec, run_id=context.run.run_id, factory=context.resources.factory)
 
 

@@ -1,6 +1,7 @@
 """Training jobs: the launchpad's defaults and refusals, and what a run's page shows."""
 
 import base64
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -55,6 +56,31 @@ def test_launchpad_changes_one_field(bench: Bench) -> None:
     result = run_job(bench, {"mix": "other"})
     (failure,) = [event for event in result.all_events if event.is_step_failure]
     assert "No mix 'other'" in str(failure.step_failure_data.error)
+
+
+def test_a_run_is_tagged_with_what_it_was_asked_for(bench: Bench) -> None:
+    result = run_job(bench, {"mix": "other"})
+    run = bench.instance.get_run_by_id(result.run_id)
+    assert run is not None
+    assert (run.tags["mix"], run.tags["recipe"]) == ("other", "debug.pretrain")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(200, "200"), (1e-05, "1e-05"), (True, "true"), (None, "none"), ("x", "x")]
+)
+def test_overrides_are_given_as_they_are_written(bench: Bench, value: Any, text: str) -> None:
+    """YAML reads `200` as a number; the recipe takes it all the same, and names it where not."""
+    result = run_job(bench, {"overrides": {"train.train_itres": value}})
+    (failure,) = [event for event in result.all_events if event.is_step_failure]
+    assert "debug.pretrain has no field 'train.train_itres'" in str(failure.step_failure_data.error)
+    assert RunSpec(recipe="r", mix="m", overrides={"a": value}).overrides == {"a": text}
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}])
+def test_an_override_is_one_value(bench: Bench, value: object) -> None:
+    result = run_job(bench, {"overrides": {"train.train_iters": value}})
+    (failure,) = [event for event in result.all_events if event.is_step_failure]
+    assert "overrides.train.train_iters" in str(failure.step_failure_data.error)
 
 
 @pytest.mark.parametrize(
