@@ -5,7 +5,8 @@ and not bit-equal. Class names matter: Bridge's mappings read how a tensor is sh
 Shapes: S = sequence, B = batch, T = packed tokens, H = heads, D = head dimension.
 """
 
-from collections.abc import Generator
+import importlib
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import Any
@@ -13,7 +14,7 @@ from unittest.mock import patch
 
 import torch
 from megatron.core.models.backends import LocalSpecProvider
-from megatron.core.tensor_parallel.layers import ColumnParallelLinear
+from megatron.core.tensor_parallel.layers import ColumnParallelLinear, RowParallelLinear
 from torch import Tensor
 from torch.nn import functional
 
@@ -158,14 +159,42 @@ def _norm(x: Tensor, weight: Tensor, bias: Tensor | None, kind: Any) -> Tensor:
     return functional.layer_norm(x, (x.size(-1),), scale, bias, kind.eps)
 
 
+def _on_cpu(tensor: Any, as_numpy: bool = False, record_stream: bool = False) -> Any:
+    """What core makes of counts that it copies from the GPU; they are here already."""
+    del record_stream
+    return tensor.numpy() if as_numpy and torch.is_tensor(tensor) else tensor
+
+
+_SPECIFICATIONS = {"TESpecProvider": CpuSpecProvider}
+_MERGER = {
+    "TENorm": CpuNorm,
+    "TEColumnParallelLinear": ColumnParallelLinear,
+    "TERowParallelLinear": RowParallelLinear,
+}
+"""What joins patches of an image into one token of the language model."""
+
+STAND_INS: Mapping[str, Mapping[str, Any]] = {
+    "megatron.core.models.gpt.gpt_layer_specs": _SPECIFICATIONS,
+    "megatron.core.models.gpt.moe_module_specs": _SPECIFICATIONS,
+    "megatron.core.transformer.transformer_block": {"LayerNormImpl": CpuNorm},
+    "megatron.core.transformer.moe.token_dispatcher": {"maybe_move_tensor_to_cpu": _on_cpu},
+    "megatron.core.models.vision.vit_layer_specs": {
+        "TELayerNormColumnParallelLinear": CpuLayerNormColumnParallelLinear,
+        "TERowParallelLinear": RowParallelLinear,
+        "TEDotProductAttention": CpuDotProductAttention,
+    },
+    "megatron.bridge.models.qwen_vl.modelling_qwen3_vl.model": _MERGER,
+    "megatron.bridge.models.qwen_vl.qwen35_vl_provider": _MERGER,
+}
+"""Modules that name layers of Transformer Engine, and what they get instead."""
+
+
 @contextmanager
 def replaced() -> Generator[None]:
     """Within: a model built from a Transformer Engine specification gets these layers."""
-    from megatron.core.models.gpt import gpt_layer_specs, moe_module_specs
-    from megatron.core.transformer import transformer_block
-
     with ExitStack() as stack:
-        for module in (gpt_layer_specs, moe_module_specs):
-            stack.enter_context(patch.object(module, "TESpecProvider", CpuSpecProvider))
-        stack.enter_context(patch.object(transformer_block, "LayerNormImpl", CpuNorm))
+        for name, stand_ins in STAND_INS.items():
+            module = importlib.import_module(name)
+            for attribute, stand_in in stand_ins.items():
+                stack.enter_context(patch.object(module, attribute, stand_in))
         yield
