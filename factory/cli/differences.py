@@ -14,6 +14,12 @@ from factory.keys import Key, parse
 from factory.namespace import Namespace, Version
 from factory.namespace.failures import explained
 
+STEPS = ("raw", "clean", "deduplicated", "split", "energon")
+"""The order in which steps are compared, so that a difference is shown where it comes from."""
+
+type Shown = set[tuple[str, str]]
+"""Examples that were printed, by kind and id."""
+
 VALUE_CHARACTERS = 160
 """A parameter may be a whole policy; its beginning says which it is."""
 
@@ -36,8 +42,9 @@ def diff(
 ) -> None:
     """Say why two versions differ, and which rows were added, removed, changed or moved.
 
-    A dataset's key compares each of its steps with the version before. Examples are rows: whoever
-    may read the tree sees them here, and they are written nowhere.
+    A dataset's key compares each of its steps with the version before; a row is an example of one
+    step only. Examples are rows: whoever may read the tree sees them here, and they are written
+    nowhere.
     """
     namespace = open_namespace()
     with explained(namespace.root, f"comparing versions of {key}"):
@@ -45,8 +52,9 @@ def diff(
         if json:
             print_json([compare(one, other, examples).facts() for one, other in pairs])
             return
+        shown: Shown = set()
         for one, other in pairs:
-            _print(compare(one, other, examples))
+            _print(compare(one, other, examples), shown)
 
 
 def _pairs(
@@ -56,10 +64,15 @@ def _pairs(
     if keys == [parse(key)] or v1 is not None:
         return [_pair(namespace, parse(key), v1, v2)]
     several = [one for one in keys if len(namespace.versions(one)) > 1]
-    pairs = [_pair(namespace, one, None, None) for one in several]
+    pairs = [_pair(namespace, one, None, None) for one in sorted(several, key=_step)]
     if not pairs:
         raise NamespaceError(f"Each step of {key} has one version only: nothing to compare.")
     return pairs
+
+
+def _step(key: Key) -> tuple[int, str]:
+    places = [STEPS.index(part) for part in key.parts if part in STEPS]
+    return (places[-1] if places else len(STEPS), key.path)
 
 
 def _pair(
@@ -89,7 +102,7 @@ def _before(every: list[Version], after: Version) -> Version:
     )
 
 
-def _print(difference: Difference) -> None:
+def _print(difference: Difference, shown: Shown) -> None:
     counts = difference.counts
     console.print(Text(difference.verdict, "bold"))
     console.print(f"{difference.key}  {difference.before} -> {difference.after}", highlight=False)
@@ -105,10 +118,21 @@ def _print(difference: Difference) -> None:
     )
     for move, count in counts.moved.items():
         console.print(Text(f"  moved {move}: {count:,}"))
+    _print_examples(difference, shown)
+    console.print()
+
+
+def _print_examples(difference: Difference, shown: Shown) -> None:
+    again = 0
     for kind in ("added", "removed", "changed", "moved"):
         for row in getattr(difference.examples, kind):
-            _print_row(kind, row)
-    console.print()
+            if (kind, row.id) in shown:
+                again += 1
+            else:
+                shown.add((kind, row.id))
+                _print_row(kind, row)
+    if again:
+        console.print(f"  examples shown above: {again:,}", style="dim", highlight=False)
 
 
 def _print_row(kind: str, row: Row) -> None:

@@ -75,6 +75,26 @@ def test_a_dataset_compares_every_step_that_has_two(
     assert found.facts[0]["counts"]["of"] == "files"
 
 
+def test_a_row_is_an_example_once(factory: Factory, namespace: Namespace) -> None:
+    split = public("text/letters/split")
+    for key in (split, NOTES):
+        samples(namespace, {"a": "one"}, key=key)
+        samples(namespace, {"a": "two", "b": "three"}, key=key)
+    samples(namespace, {"a": "two", "b": "three", "c": "later"}, key=split)
+    found = factory("diff", "public/text/letters")
+    assert found.out.index(f"{NOTES}  ") < found.out.index(f"{split}  ")
+    assert (found.out.count("added b"), found.out.count("added c")) == (1, 1)
+    both = factory("diff", "public/text/letters", "--json").facts
+    assert [one["key"] for one in both] == [str(NOTES), str(split)]
+
+    samples(namespace, {"a": "four", "b": "three"}, key=NOTES)
+    samples(namespace, {"a": "four", "b": "three"}, key=split)
+    found = factory("diff", "public/text/letters")
+    assert found.out.count("changed a") == 1
+    assert "removed c" in found.out
+    assert "examples shown above: 1" in found.out
+
+
 def test_nothing_to_compare_with(factory: Factory, older: Version) -> None:
     alone = factory("diff", str(KEY))
     assert alone.code == 1
