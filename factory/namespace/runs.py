@@ -200,14 +200,18 @@ def find_run(root: Path, run_id: str) -> RunDirectory:
 
 
 def list_runs(root: Path) -> list[RunDirectory]:
-    """Every run that this account may see, newest first."""
+    """Every run that this account may read, newest first."""
     runs = [
         RunDirectory(classification, path.name, root)
         for classification in CLASSIFICATIONS
         for path in _entries(root / classification / RUNS)
-        if _RUN_ID.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+        if _RUN_ID.fullmatch(path.name) and _may_read(path)
     ]
     return sorted(runs, key=lambda run: (run.opened_at, run.run_id), reverse=True)
+
+
+def _may_read(path: Path) -> bool:
+    return os.access(path, os.R_OK | os.X_OK) and path.is_dir() and not path.is_symlink()
 
 
 def _entries(directory: Path) -> list[Path]:

@@ -225,3 +225,38 @@ def test_one_of_several_processes_creates_a_file_whole(root, run) -> None:
         data = path.read_bytes()
         assert len(data) == 5000
         assert len(set(data)) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another account needs root")
+@pytest.mark.parametrize(
+    ("tree", "runs", "one", "listed"),
+    [
+        (0o755, 0o755, 0o755, ["run-2", "run-1"]),
+        (0o755, 0o755, 0o700, ["run-1"]),
+        (0o755, 0o744, 0o755, ["run-1"]),
+        (0o755, 0o711, 0o755, ["run-1"]),
+        (0o700, 0o755, 0o755, ["run-1"]),
+    ],
+    ids=["readable", "run closed", "names only", "no names", "tree closed"],
+)
+def test_runs_that_an_account_may_not_read_are_not_listed(
+    namespace, root: Path, tree: int, runs: int, one: int, listed: list[str]
+) -> None:
+    namespace.open_run("public", "run-1").path.chmod(0o755)
+    closed = namespace.open_run("private", "run-2").path
+    for path, mode in ((closed, one), (closed.parent, runs), (closed.parent.parent, tree)):
+        path.chmod(mode)
+    for above in (root, *root.parents):
+        if "pytest" in str(above):
+            above.chmod(0o755)
+    code = (
+        "import os, sys, json\n"
+        "from pathlib import Path\n"
+        "from factory.namespace import Namespace\n"
+        "os.setuid(65534)\n"
+        "print(json.dumps([run.run_id for run in Namespace(Path(sys.argv[1])).runs()]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(root)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == str(listed).replace("'", '"'), done.stderr
