@@ -395,4 +395,19 @@ GATE = of(
     ),
 )
 
-REFUSALS = (*STEPS, *VERSIONS, *RUNS, *GATE)
+MIXING = of(
+    "data/mixing/sampler.py",
+    "data/mixing/test_sampler.py",
+    (
+        "all samples of a dataset are dropped",
+        "as many as this reader has of it",
+        "test_a_source_of_which_all_is_dropped_ends_the_run",
+    ),
+    (
+        "caps that leave nothing to read",
+        "The caps of the mix leave nothing to go on with",
+        "test_caps_that_leave_nothing_end_the_run_and_say_why",
+    ),
+)
+
+REFUSALS = (*STEPS, *VERSIONS, *RUNS, *GATE, *MIXING)

@@ -53,6 +53,7 @@ OUTCOMES = {
     "ChecksNotPassed": "not current",
     "StepError": "step fails",
     "StepInterrupted": "step goes on later",
+    "RunFailed": "run ended",
 }
 """What an error means for its reader."""
 
