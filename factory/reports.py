@@ -1,7 +1,8 @@
 """What a run writes about itself. Everyone who reads a run reads these, nobody parses logs.
 
-`StepLine` goes to `monitor/steps.jsonl`, `RunRecord` to `record.json` in the run's directory;
-the same objects travel as Pipes messages, wrapped as `{"kind": ..., ...}`.
+`StepLine` goes to `monitor/steps.jsonl`, `MixtureLine` to `mixture/ledger.jsonl`, `RunRecord` to
+`record.json` in the run's directory; the same objects travel as Pipes messages, wrapped as
+`{"kind": ..., ...}`. `RealizedMix` is `mixture/realized.json`, what the lines came to.
 What was asked for is in `spec`.
 """
 
@@ -32,6 +33,86 @@ class Phase(BaseModel, frozen=True, extra="forbid"):
     name: str = Field(description="driver, cluster, workers, build, train, checkpoint or done.")
     detail: str = ""
     seconds: float = Field(ge=0, description="Since the driver started.")
+
+
+class SourceCounts(BaseModel, frozen=True, extra="forbid"):
+    """What has been seen of one dataset since counting began, over all ranks."""
+
+    source: str = Field(description="Key of the dataset.")
+    samples: int = Field(ge=0, description="Counted where their first part lies.")
+    documents: int = Field(ge=0, description="Sequences; a long sample is several.")
+    tokens: int = Field(ge=0, description="Positions that read a token.")
+    loss_tokens: int = Field(ge=0, description="Positions that carry loss.")
+    image_tokens: int = Field(ge=0, description="Positions that stand for patches of an image.")
+    truncated: int = Field(ge=0, description="Tokens cut out of the samples counted here.")
+    distinct: int = Field(ge=0, description="Samples that were seen at least once.")
+    dropped: dict[str, tuple[int, int]] = Field(
+        default_factory=dict[str, tuple[int, int]],
+        description="Samples and tokens that were never packed, by reason.",
+    )
+
+
+class MixtureLine(BaseModel, frozen=True, extra="forbid"):
+    """What has been seen up to a step, source by source: a line of `mixture/ledger.jsonl`.
+
+    Lines hold sums since `since`, so an interval is the difference of two lines, and a line that
+    was lost takes nothing with it.
+    """
+
+    kind: Literal["mixture"] = "mixture"
+    step: int = Field(ge=1, description="Optimizer steps finished, counted from 1.")
+    of: int = Field(ge=1, description="Steps that this run will do.")
+    since: int = Field(
+        default=0, ge=0, description="Steps before counting began; above 0 with fresh data only."
+    )
+    sources: tuple[SourceCounts, ...] = Field(description="In the order of the lock of the mix.")
+    slots: int = Field(ge=0, description="Positions of all sequences.")
+    ending: int = Field(ge=0, description="Padding behind the last document of a sequence.")
+    aligning: int = Field(ge=0, description="Padding that the parallel layout asks for.")
+    alarms: tuple[str, ...] = Field(default=(), description="Shares that have left their band.")
+    notes: tuple[str, ...] = Field(default=(), description="Sources that have reached a cap.")
+    reaches: dict[str, int] = Field(
+        default_factory=dict[str, int],
+        description="Step of this run at which a source will have been read as often as it may, "
+        "at the pace so far.",
+    )
+
+
+class RealizedSource(BaseModel, frozen=True, extra="forbid"):
+    """One dataset of a mix, as it was declared and as it came."""
+
+    counts: SourceCounts
+    role: str
+    size: int = Field(ge=0, description="Samples of the version that the run read.")
+    share_of_samples: float
+    share_of_tokens: float
+    share_of_loss_tokens: float
+    declared: float = Field(description="Share that the mix asks for, in its basis.")
+    band: float = Field(description="How far from it the share may be without an alarm.")
+    within: bool = Field(description="Whether it is.")
+    epochs: float = Field(
+        description="Times that the source was seen: distinct samples over its size in the first "
+        "round, and after it all samples seen over its size. What was only drawn does not count."
+    )
+    coverage: float = Field(description="Share of the source's samples seen at least once.")
+    max_epochs: float | None = Field(description="Its cap.")
+    reaches: int | None = Field(description="Step at which it reaches its cap, or 4 epochs.")
+
+
+class RealizedMix(BaseModel, frozen=True, extra="forbid"):
+    """What a run has seen beside what its mix declares: `mixture/realized.json`."""
+
+    mix: str
+    mix_lock: str = Field(description="sha256 of the lock of the mix.")
+    basis: Literal["sample", "token", "loss_token"] = Field(description="Of the declared shares.")
+    step: int = Field(ge=1)
+    of: int = Field(ge=1)
+    since: int = Field(ge=0)
+    sources: tuple[RealizedSource, ...]
+    slots: int
+    ending: int
+    aligning: int
+    alarms: tuple[str, ...] = Field(description="All that were raised, oldest first.")
 
 
 class RunRecord(BaseModel, frozen=True, extra="forbid"):
