@@ -1,68 +1,120 @@
-"""Mix: which datasets a run is trained on, with weights, and why each one is there.
+"""`Mix`: which datasets a run is trained on, in which shares, and why each one is there.
 
-A weight is a share of the *samples* drawn; weights of all three lists are compared with each other.
-`blend` renders a mix for Energon. How a sample becomes tokens is in `encoder`.
+Building one does nothing but check itself: `mix_rules` has the rules. `factory.data.mixing` makes a
+lock of it, which says all that decides what a run reads.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from factory.data import mix_rules
 from factory.data.dataset import Dataset
-from factory.errors import DeclarationError, SpecError
+from factory.data.mixing.lock import MixRole
+from factory.data.mixing.shares import Basis
+from factory.data.packing import Overflow
+from factory.errors import SpecError
+from factory.keys import Key
 from factory.spec import RunSpec
-
-type Weighted = Sequence[tuple[float, Dataset]]
 
 ENERGON_PART = "train"
 """The part that is asked of Energon. A directory of ours holds one split, under every part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A dataset of a mix: `(2.0, plos)` is short for `Weighted(2.0, plos)`."""
+
+    weight: float
+    """Compared with those of all other datasets of the mix, whatever their role."""
+
+    dataset: Dataset
+    max_epochs: float | None = field(default=None, kw_only=True)
+    """Times that its samples may be read. Then it leaves, and the others take its share."""
+
+    max_share: float | None = field(default=None, kw_only=True)
+    """Of the stream, in the basis of the mix, also when others have left."""
+
+    overflow: Overflow = field(default="split", kw_only=True)
+    """What becomes of a sample that is longer than the context."""
+
+    def __post_init__(self) -> None:
+        mix_rules.check_weighted(self)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stage:
+    """A part of the run: from a step on, other weights or longer sequences."""
+
+    from_step: int
+    """The stage begins before this step; the first one before step 0."""
+
+    context: int | None = None
+    """Positions of a sequence; the recipe's `model.seq_length` if left out. Never shrinks."""
+
+    weights: Mapping[Key | str, float] = field(default_factory=dict[Key | str, float])
+    """By key of a dataset, `plos.key`. One left out keeps its weight in the mix; 0 pauses it."""
+
+    def __post_init__(self) -> None:
+        mix_rules.check_stage(self)
+
+    @property
+    def changes(self) -> dict[str, float]:
+        """The weights by path of the key."""
+        return {str(key): float(weight) for key, weight in self.weights.items()}
+
+
+type Entries = Sequence[Weighted | tuple[float, Dataset]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mix:
     """Datasets and weights by purpose."""
 
-    warmup: Weighted = ()
+    warmup: Entries = ()
     """What eases the model into the new data."""
 
-    domain_shift: Weighted = ()
+    domain_shift: Entries = ()
     """What the model is meant to learn."""
 
-    retention: Weighted = ()
+    retention: Entries = ()
     """What keeps the model from forgetting."""
 
+    basis: Basis = "sample"
+    """What weights are shares of: samples, tokens, or tokens that carry loss."""
+
+    stages: Sequence[Stage] = (Stage(from_step=0),)
+
     def __post_init__(self) -> None:
-        if not self.weighted:
-            raise DeclarationError("A mix without datasets trains nothing. Name at least one.")
-        seen: set[str] = set()
-        for weight, dataset in self.weighted:
-            if not (math.isfinite(weight) and weight > 0):
-                raise DeclarationError(
-                    f"{dataset.key} has the weight {weight}; a weight is a finite number above 0. "
-                    "Leave a dataset out instead of weighting it 0."
-                )
-            if dataset.role == "benchmark":
-                raise DeclarationError(
-                    f"{dataset.key} is a benchmark: what is trained on it says nothing when it is "
-                    "measured with it. Take it out of the mix."
-                )
-            if dataset.key.path in seen:
-                raise DeclarationError(
-                    f"{dataset.key} is in the mix twice. Give it one purpose and one weight."
-                )
-            seen.add(dataset.key.path)
+        mix_rules.check_mix(self)
 
     @property
-    def weighted(self) -> tuple[tuple[float, Dataset], ...]:
-        """Every dataset with its weight, in the order of the declaration."""
-        return (*self.warmup, *self.domain_shift, *self.retention)
+    def entries(self) -> tuple[tuple[MixRole, Weighted], ...]:
+        """Every dataset with its role, in the order of the declaration."""
+        return tuple(mix_rules.entries(self))
 
     @property
     def datasets(self) -> tuple[Dataset, ...]:
         """Every dataset, in the order of the declaration."""
-        return tuple(dataset for _, dataset in self.weighted)
+        return tuple(one.dataset for _, one in self.entries)
+
+    def weights(self, stage: Stage) -> tuple[float, ...]:
+        """The weight of every dataset in a stage, in the order of the declaration."""
+        changes = stage.changes
+        return tuple(
+            changes.get(one.dataset.key.path, float(one.weight)) for _, one in self.entries
+        )
+
+
+def required_samples(spec: RunSpec, split: str = "train") -> int:
+    """Samples that a source needs so that every reader of it has one.
+
+    Energon cuts a source into as many ranges as there are readers: of a smaller one some would have
+    nothing, and its share would be smaller than declared. A run reads only `train` so far; of
+    another split one sample shows that it is there.
+    """
+    return spec.ranks * max(1, spec.loader_workers) if split == "train" else 1
 
 
 def blend(mix: Mix, split: str, paths: Mapping[str, Path]) -> dict[str, Any]:
@@ -83,27 +135,17 @@ def blend(mix: Mix, split: str, paths: Mapping[str, Path]) -> dict[str, Any]:
     }
 
 
-def required_samples(spec: RunSpec, split: str = "train") -> int:
-    """Samples that a source needs so that every reader of it has one.
-
-    Energon cuts a source into as many ranges as there are readers and gives the empty ones weight
-    0, without a word: a smaller source would be seen less than its weight says. A run reads only
-    `train` so far; of another split one sample shows that it is there.
-    """
-    return spec.ranks * max(1, spec.loader_workers) if split == "train" else 1
-
-
 def _sources(mix: Mix, split: str, paths: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-    for weight, dataset in mix.weighted:
-        key = f"{dataset.key.path}/energon/{split}"
+    for _, one in mix.entries:
+        key = f"{one.dataset.key.path}/energon/{split}"
         if key not in paths:
             raise SpecError(
                 f"The run pins no version of {key}, which its mix names. Launch it again: "
                 "the gate pins the versions that are current."
             )
         yield {
-            "weight": float(weight),
+            "weight": float(one.weight),
             "path": str(paths[key]),
             "split_part": ENERGON_PART,
-            "subflavors": {"source": dataset.key.path},
+            "subflavors": {"source": one.dataset.key.path},
         }

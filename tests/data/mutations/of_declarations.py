@@ -257,7 +257,7 @@ PLACES = (
 )
 
 MIXES = of(
-    "data/mix.py",
+    "data/mix_rules.py",
     "training/test_mix.py",
     (
         "a mix of nothing",
@@ -278,6 +278,88 @@ MIXES = of(
         "a dataset twice in a mix",
         "Give it one purpose and one weight",
         "test_a_mix_has_datasets_and_each_once",
+    ),
+    ("a role that is no list", "write a list of datasets with weights", "test_a_role_is_a_list"),
+    (
+        "an entry of a mix that is no weight with a dataset",
+        "write a weight and a dataset",
+        "test_an_entry_is_a_weight_and_a_dataset",
+    ),
+    (
+        "weight and dataset in the wrong order",
+        "Write the weight first, then the dataset",
+        "test_an_entry_is_a_weight_and_a_dataset",
+    ),
+    (
+        "epochs of 0, below, or no number",
+        "write how often its samples",
+        "test_caps_and_overflow_name_the_dataset_the_field_and_what_is_allowed",
+    ),
+    (
+        "a cap that is no share",
+        "write a share of the stream",
+        "test_caps_and_overflow_name_the_dataset_the_field_and_what_is_allowed",
+    ),
+    ("an overflow or a basis that there is not", "; write one of", "test_a_basis_is_one_of_three"),
+    (
+        "a stage that begins with no step",
+        "write the number of the step",
+        "test_a_stage_names_its_field_and_what_is_allowed",
+    ),
+    (
+        "a context of no tokens",
+        "write how many tokens a sequence has",
+        "test_a_stage_names_its_field_and_what_is_allowed",
+    ),
+    (
+        "weights of a stage that are none",
+        "the weights that differ, by key",
+        "test_a_stage_names_its_field_and_what_is_allowed",
+    ),
+    (
+        "a weight in a stage for what is no key",
+        "which is no key",
+        "test_a_stage_names_its_field_and_what_is_allowed",
+    ),
+    (
+        "a weight in a stage below 0, or no number",
+        "0 pauses the dataset",
+        "test_a_stage_names_its_field_and_what_is_allowed",
+    ),
+    (
+        "stages that are none",
+        "write a list of Stage",
+        "test_stages_follow_one_another_and_contexts_only_grow",
+    ),
+    (
+        "stages out of order",
+        "The stages begin with the steps",
+        "test_stages_follow_one_another_and_contexts_only_grow",
+    ),
+    (
+        "a context that shrinks",
+        "Contexts only grow",
+        "test_stages_follow_one_another_and_contexts_only_grow",
+    ),
+    (
+        "a stage that weights a dataset outside the mix",
+        "which is not in the mix",
+        "test_stages_follow_one_another_and_contexts_only_grow",
+    ),
+    (
+        "a stage without a dataset",
+        "pauses every dataset",
+        "test_stages_follow_one_another_and_contexts_only_grow",
+    ),
+    (
+        "a dataset that no stage reads",
+        "has the weight 0 in every stage",
+        "test_stages_follow_one_another_and_contexts_only_grow",
+    ),
+    (
+        "caps that cannot fill a stage",
+        "cannot be filled",
+        "test_caps_that_cannot_fill_a_stage_are_named",
     ),
 )
 
