@@ -73,8 +73,10 @@ def check(context: dg.AssetCheckExecutionContext, step: Step) -> Iterator[dg.Ass
         return run_checks(step, version, namespace)
 
     records = _discreetly(work, step.key, namespace, context)
-    limited = version.manifest.limit is not None
-    if not limited and not namespace.not_passed(version):
+    limit = version.manifest.limit
+    if limit is not None:
+        context.log.info(f"{version} is of the first {limit:,} rows: it does not become current")
+    elif not namespace.not_passed(version):
         namespace.promote(version)
         context.log.info(f"{version} is current")
     asked_for = {key.name for key in context.selected_asset_check_keys}
@@ -82,7 +84,7 @@ def check(context: dg.AssetCheckExecutionContext, step: Step) -> Iterator[dg.Ass
         if name in asked_for:
             yield _result(step.key, name, record, version)
     current = namespace.current(step.key)
-    if limited and current is not None:
+    if limit is not None and current is not None:
         report(context.instance, current)
 
 

@@ -228,6 +228,8 @@ def test_limited_run_flows_downstream_and_is_never_current(bench: Bench) -> None
         (version,) = bench.namespace.versions(key)
         assert version.manifest.limit == 20
     assert bench.namespace.versions(public("text/letters/split"))[0].manifest.rows == 18
+    said = [entry.user_message for entry in bench.instance.all_logs(result.run_id)]
+    assert sum("of the first 20 rows: it does not become current" in one for one in said) == 3
 
 
 def test_the_engine_is_offered_and_checked_before_anything_runs(bench: Bench) -> None:
