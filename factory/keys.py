@@ -99,7 +99,8 @@ def parse(path: str) -> Key:
     if classification == "private":
         return PrivateKey(name)
     raise KeyFormatError(
-        f"Key {path!r} starts with {classification!r}; a key starts with public/ or private/."
+        f"Key {path!r} starts with {classification!r}; a key starts with public/ or private/, "
+        "for instance public/text/plos."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from factory.cli.output import JsonFlag, console, print_json, table
-from factory.cli.versions import open_namespace, resolve
+from factory.cli.versions import nothing_at, open_namespace, resolve
 from factory.errors import NamespaceError
 from factory.keys import Key, parse
 from factory.namespace import Namespace, Version
@@ -55,10 +55,7 @@ def _version(namespace: Namespace, key: Key, version: str | None) -> Version:
         return resolve(namespace, key, version)
     newest = next(iter(namespace.versions(key)), None)
     if newest is None:
-        raise NamespaceError(
-            f"{key} has no version yet. `factory materialize {key}` makes one; "
-            "`factory datasets` lists what is declared."
-        )
+        raise NamespaceError(nothing_at(namespace, key.path))
     return newest
 
 

@@ -1,5 +1,6 @@
 """`factory path | verify | versions | rollback`: what the namespace holds under a key."""
 
+from pathlib import PurePosixPath
 from typing import Annotated
 
 import typer
@@ -31,7 +32,7 @@ def path(key: KeyArgument, json: JsonFlag = False) -> None:
         str(k): str(v.path) for k in _under(namespace, parse(key)) if (v := namespace.current(k))
     }
     if not found:
-        raise NamespaceError(_nothing_at(namespace, key))
+        raise NamespaceError(nothing_at(namespace, key))
     if json:
         print_json(found)
     elif list(found) == [key]:
@@ -158,11 +159,20 @@ def existing(namespace: Namespace, key: str) -> list[Key]:
     """
     found = _under(namespace, parse(key))
     if not found:
-        raise NamespaceError(_nothing_at(namespace, key))
+        raise NamespaceError(nothing_at(namespace, key))
     return found
 
 
-def _nothing_at(namespace: Namespace, key: str) -> str:
+def nothing_at(namespace: Namespace, key: str) -> str:
+    """Why there is nothing under a key: it is not declared, or not materialized yet."""
+    from factory.control.nearest import naming
+    from factory.discovery import datasets
+
+    known, asked = datasets(), PurePosixPath(key)
+    if not any(
+        asked.is_relative_to(one) or PurePosixPath(one).is_relative_to(asked) for one in known
+    ):
+        return f"No dataset {key} under definitions/datasets, and no version. {naming(key, known)}"
     return (
         f"Nothing is current under {key} in {namespace.root}. "
         "`factory datasets` lists what is declared; "

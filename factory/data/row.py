@@ -3,7 +3,7 @@
 The row pattern of a source says which, see `pattern`. Reading rows out of files is in `reader`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     type Element = _Element
 
 __all__ = ["Pattern", "Row", "Rows"]
+
+NAMES_SHOWN = 12
+"""Of fields and elements, in the message that one is not there."""
 
 type Beside = Callable[[str], bytes]
 """Reads another file of the source, by its path from the folder of the row's file."""
@@ -126,22 +129,31 @@ class Row:
         An element or field without a value is an empty string.
 
         Raises:
-            KeyError: there is no such element or field.
+            LookupError: there is no such element or field.
             TypeError: the field holds something other than text.
         """
         if self.json is not None:
             if name not in self.json:
-                raise KeyError(f"no field {name!r}; there are {', '.join(self.json)}")
+                raise _unknown("field", name, self.json)
             value = self.json[name]
             if not isinstance(value, str | None):
                 raise TypeError(f"field {name!r} is {type(value).__name__}, not text")
             return value or ""
         found = self.element.find(f".//{{*}}{name}")
         if found is None:
-            raise KeyError(name)
+            tags = (str(one.tag).rpartition("}")[2] for one in self.element.iterdescendants("*"))
+            raise _unknown("element", name, dict.fromkeys(tags))
         return "".join(str(part) for part in found.itertext())
 
     def _other(self, what: str) -> Exception:
         if self.bad is not None:
             return BadRow(self.bad)
         return TypeError(f"row {self.id} is {what}")
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> LookupError:
+    """No `KeyError`: that one puts its message into quotes."""
+    names = list(known)
+    more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
+    shown = ", ".join(names[:NAMES_SHOWN])
+    return LookupError(f"no {what} {name!r}; there are {shown or 'none'}{more}")

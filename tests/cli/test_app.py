@@ -60,6 +60,18 @@ def test_an_unknown_engine_is_a_usage_error(factory: Factory) -> None:
     assert "no engine 'spark'; write one of local, ray" in found.err
 
 
+@pytest.mark.parametrize("command", ["path", "verify", "versions", "diff", "card", "materialize"])
+def test_an_unknown_key_is_answered_with_the_nearest(factory: Factory, command: str) -> None:
+    found = factory(command, "public/text/medquadd")
+    assert found.code in (1, 2)
+    assert "Did you mean public/text/medquad" in found.err
+    assert "for instance public/text/plos" in factory(command, "text/medquad").err
+
+
+def test_a_part_of_the_tree_may_be_empty(factory: Factory) -> None:
+    assert "Nothing is current under public/text in" in factory("path", "public/text").err
+
+
 def test_set_needs_a_field_and_a_value(factory: Factory) -> None:
     found = factory("launch", "smoke", "--set", "workers")
     assert found.code == 2

@@ -59,4 +59,6 @@ def test_a_reason_or_a_dataset_that_is_none_is_named(
     refused = factory("rejected", "public/text/faq", "--reason", "typo")
     assert (refused.code, "'no answer'" in refused.err) == (1, True)
     nothing = factory("rejected", "public/text/none")
-    assert (nothing.code, "has no version yet" in nothing.err) == (1, True)
+    assert (nothing.code, "No dataset public/text/none" in nothing.err) == (1, True)
+    declared = factory("rejected", "public/text/plos")
+    assert "Nothing is current under public/text/plos/clean" in declared.err

@@ -159,7 +159,8 @@ def test_paths_that_are_no_keys(path, start) -> None:
     with pytest.raises(KeyFormatError) as refusal:
         parse(path)
     assert str(refusal.value) == (
-        f"Key {path!r} starts with {start!r}; a key starts with public/ or private/."
+        f"Key {path!r} starts with {start!r}; a key starts with public/ or private/, "
+        "for instance public/text/plos."
     )
 
 

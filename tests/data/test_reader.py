@@ -48,7 +48,7 @@ def test_a_row_is_a_whole_xml_file(tmp_path: Path) -> None:
     assert row.id == "d/a.xml"
     assert row.element.tag == "a"
     assert row.text("b") == "one three"
-    with pytest.raises(KeyError):
+    with pytest.raises(LookupError, match=r"^no element 'missing'; there are b$"):
         row.text("missing")
     with pytest.raises(TypeError, match="not JSON"):
         _ = row.record
