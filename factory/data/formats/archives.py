@@ -59,6 +59,9 @@ class Member:
     stream: BufferedReader
     """To be read before the next member is asked for."""
 
+    said: str = ""
+    """What the archive says of it besides: who owned it, comments."""
+
 
 def is_zip(name: str) -> bool:
     """Whether an archive is a zip, whose members can be opened in any order."""
@@ -253,9 +256,20 @@ def _tar_members(
                 raise names.refused(info.name, "is a link, a device or sparse")
             inner = cast(IO[bytes], archive.extractfile(info))
             watched = _Watched(inner, f"{name}!{plain}", guard, packed)
-            yield Member(plain, info.offset_data, info.size, BufferedReader(watched, BUFFER))
+            stream = BufferedReader(watched, BUFFER)
+            yield Member(plain, info.offset_data, info.size, stream, _said(info))
             archive.members = []  # pyright: ignore[reportAttributeAccessIssue]  else it keeps every header
         _refuse_more(cast(IO[bytes], archive.fileobj), name)
+
+
+def _said(info: tarfile.TarInfo) -> str:
+    """Names of its owner, and attributes of its own."""
+    lines = [
+        info.uname,
+        info.gname,
+        *(f"{key}: {value}" for key, value in info.pax_headers.items()),
+    ]
+    return "\n".join(lines)
 
 
 def _next(archive: tarfile.TarFile, name: str) -> tarfile.TarInfo | None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from factory.data.formats.notes import Notes
 from factory.data.formats.opened import Opened
-from factory.data.identifiers.flatten import RowText, decode, object_text
+from factory.data.identifiers.flatten import RowText, decode, object_text, once
 from factory.data.identifiers.quiet import quiet
 from factory.data.pattern import Pattern, Rows, stem
 from factory.errors import BadFile
@@ -53,7 +53,7 @@ def in_memory(data: bytes, name: str) -> Callable[[], Iterator[Opened]]:
     """A file that was read already, to be read as rows; as often as it is asked for."""
 
     def opened() -> Iterator[Opened]:
-        yield Opened(name, _stream(data), ALL, Notes(), lambda _: b"", None)
+        yield Opened(name, stream(data), ALL, Notes(), lambda _: b"", None)
 
     return opened
 
@@ -73,8 +73,8 @@ def decompressed(data: bytes, name: str) -> bytes | None:
     from factory.data.formats.compression import unpacked  # as above
 
     try:
-        with unpacked(_stream(data), stem(name)[1] or "", name, Rows("*").max_ratio) as stream:
-            inside = stream.read(MAXIMUM_BYTES + 1)
+        with unpacked(stream(data), stem(name)[1] or "", name, Rows("*").max_ratio) as opened:
+            inside = opened.read(MAXIMUM_BYTES + 1)
     except BadFile:
         return None
     return inside if len(inside) <= MAXIMUM_BYTES else None
@@ -95,7 +95,8 @@ def beside_pixels(data: bytes) -> tuple[list[str], bool] | None:
     return [decode(one) or "" if isinstance(one, bytes) else str(one) for one in values], located
 
 
-def _stream(data: bytes) -> BufferedReader:
+def stream(data: bytes) -> BufferedReader:
+    """Bytes as a file that is open."""
     return BufferedReader(cast(io.RawIOBase, io.BytesIO(data)))
 
 
@@ -105,13 +106,6 @@ def _json(text: str) -> RowText:
     So is what has a name twice, since only one of its values would be seen.
     """
     try:
-        return object_text(json.loads(text, object_pairs_hook=_once))
+        return object_text(json.loads(text, object_pairs_hook=once))
     except (ValueError, RecursionError):
         return RowText(text, 0)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise ValueError
-    return value

@@ -8,9 +8,11 @@ nested archive, a document format, a damaged file. Pixels are not read.
 
 import io
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory.data.identifiers.beside_packed import beside_packed
 from factory.data.identifiers.contents import (
     ALL,
     MAXIMUM_BYTES,
@@ -19,6 +21,7 @@ from factory.data.identifiers.contents import (
     in_memory,
     is_image,
     is_readable,
+    stream,
     texts,
 )
 from factory.data.identifiers.dicom import is_dicom, scan_dicom
@@ -103,6 +106,7 @@ class _File:
         elif pattern.format(pattern.members or self._name) in ("frame", "tile"):
             self.whole()
         else:
+            self._beside_packed()
             self._guarded(lambda: self._structured(self._files(pattern)))
             if pattern.members is not None:
                 self._guarded(lambda: self._members(but=pattern))
@@ -113,8 +117,10 @@ class _File:
         if is_dicom(self._path):
             self._dicom()
         elif is_archive(self._name):
+            self._beside_packed()
             self._guarded(self._members)
         elif ALL.format(self._name) in STRUCTURED and is_readable(files):
+            self._beside_packed()
             self._structured(files)
         elif self._path.stat().st_size > MAXIMUM_BYTES:
             self._unreadable(None)
@@ -177,6 +183,7 @@ class _File:
         for number, one in enumerate(archives.members(self._path, self._name, ratio), start=1):
             if shown(one.name, number) != one.name:
                 self._report.add(Position(self._label, None, None, Kind.RECORD_NUMBER, direct=True))
+            self._look(RowText(one.said, 0), None)
             if but is None or not reader.wanted(one.name, but, reader.Notes()):
                 self._member(one.stream.read(MAXIMUM_BYTES + 1), one.name)
 
@@ -186,8 +193,21 @@ class _File:
         else:
             self._bytes(data, name, None)
 
+    def _beside_packed(self) -> None:
+        with self._path.open("rb") as file:
+            self._packing(file, self._name, None)
+
+    def _packing(self, packed: BufferedReader, name: str, row: int | None) -> None:
+        """The name that a compressed file was given when it was packed, and what else is there."""
+        for text in beside_packed(packed, name):
+            if text is None:
+                self._unreadable(row)
+            else:
+                self._look(RowText(text.replace("_", " "), 0), row)
+
     def _bytes(self, data: bytes, name: str, row: int | None) -> None:
         if stem(name)[1] is not None:
+            self._packing(stream(data), name, row)
             inside = decompressed(data, name)
             if inside is None:
                 self._unreadable(row)

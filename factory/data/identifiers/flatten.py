@@ -7,18 +7,20 @@ packed and no text cannot be read, and says so.
 
 import base64
 import binascii
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from factory.data.identifiers.encoded import is_mixed
 from factory.data.row import Row
 
 if TYPE_CHECKING:
     from factory.data.row import Element
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_BASE64 = re.compile(r"[A-Za-z0-9+/\s]{64,}={0,2}\s*")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_\s-]{64,}={0,2}\s*")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -51,9 +53,8 @@ def object_text(value: Any) -> RowText:
     lines: list[str] = []
     unreadable = 0
     for label, leaf in _leaves(value):
-        unpacked = _unpack(leaf)
-        unreadable += unpacked is None
-        lines.append(f"{label}: {unpacked or ''}")
+        unreadable += leaf is None
+        lines.append(f"{label}: {leaf or ''}")
     return RowText("\n".join(lines), unreadable)
 
 
@@ -72,7 +73,7 @@ def decode(data: bytes) -> str | None:
     return None if _CONTROL.search(text) else text
 
 
-def _leaves(value: Any) -> Iterator[tuple[str, str]]:
+def _leaves(value: Any) -> Iterator[tuple[str, str | None]]:
     """Labels and texts, in order; a stack, because nesting can be deeper than Python's."""
     stack: list[tuple[str, Any]] = [("", value)]
     while stack:
@@ -87,7 +88,12 @@ def _leaves(value: Any) -> Iterator[tuple[str, str]]:
             numbered = enumerate(cast(Sequence[Any], one))
             stack.extend(reversed([(f"{label}[{place}]", child) for place, child in numbered]))
         elif one is not None and not isinstance(one, bool):
-            yield label, one if isinstance(one, str) else str(one)
+            text = _unpack(str(one))
+            inner = None if text is None else _written(text)
+            if inner is None:
+                yield label, text
+            else:
+                stack.append((label, inner))
 
 
 def packed(value: Any) -> Iterator[bytes]:
@@ -109,13 +115,37 @@ def _label(key: Any) -> str:
 
 def _unpack(text: str) -> str | None:
     """Text in base64 as text; none where it holds something else."""
-    if not _BASE64.fullmatch(text) or " " in text.strip():
+    if not _BASE64.fullmatch(text) or " " in text.strip() or not is_mixed(text):
         return text
+    letters = re.sub(r"\s|=", "", text).replace("-", "+").replace("_", "/")
     try:
-        data = base64.b64decode(text, validate=False)
+        data = base64.b64decode(letters + "=" * (-len(letters) % 4))
     except binascii.Error:
         return text
     return decode(data)
+
+
+def _written(text: str) -> Any:
+    """The JSON value that a text is; none if it is just a text. Quotes alone are JSON, too."""
+    if not text.lstrip().startswith(("{", "[", '"')):
+        return None
+    try:
+        value = json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, str | dict | list) else None
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object in which no name comes twice: of two values one would not be seen.
+
+    Raises:
+        ValueError: one does.
+    """
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError
+    return value
 
 
 def _element_lines(root: "Element") -> Iterator[str]:

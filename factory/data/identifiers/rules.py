@@ -125,6 +125,10 @@ _TELEPHONE = r"""(?<![A-Za-z])(?:(?:tele)?phone|tel|t[ée]l[ée]fono?|telefon|
   telecom(?:\[\d+\])?\.value|ext(?:ension)?)"""
 
 
+_BREAK = r"-?[ \t]*\r?\n[ \t>]{0,8}"
+"""Where a long word is broken over two lines."""
+
+
 def _labelled(kind: Kind, label: str, value: str = _NUMBER, digits: int = 3) -> Rule:
     return rule(kind, rf"{label}\.?{_TO}{value}", digits=digits)
 
@@ -214,6 +218,24 @@ RULES: tuple[Rule, ...] = (
         Kind.EMAIL,
         r"(?P<value>[\w.+-]{1,64}\s?(?:\(at\)|\[at\]|\{at\})\s?[\w-]{1,63}(?:\s?(?:\.|\(dot\)|\[dot\])\s?[\w-]{2,63}){1,4})",
         trigger=r"[(\[{]at",
+    ),
+    rule(
+        Kind.EMAIL,
+        rf"(?P<value>[\w.+-]{{1,64}}(?:{_BREAK})?@(?:{_BREAK})?[\w-]{{1,63}}(?:{_BREAK}[\w-]{{1,30}})?"
+        rf"(?:(?:{_BREAK})?\.(?:{_BREAK})?[\w-]{{2,63}}){{1,4}})",
+        trigger="@",
+    ),
+    rule(
+        Kind.EMAIL,
+        r"(?P<value>[\w.+-]{2,64}\ {0,2}@\ {0,2}[\w-]{2,63}(?:\.[\w-]{2,63}){0,3}"
+        r"\.(?:com|org|net|edu|gov|mil|int|info|eu|us|ca|uk|ie|au|nz|in|de|at|ch|fr|be|nl|es|pt|it|se|no|dk|fi|pl))\b",
+        trigger="@",
+    ),
+    rule(
+        Kind.EMAIL,
+        r"(?P<value>[\w+-]{1,64}(?:\ dot\ [\w+-]{1,64}){0,3}\ at\ [\w-]{2,63}"
+        r"(?:\ dot\ [\w-]{2,63}){1,3})",
+        trigger=r"\ dot\ ",
     ),
     rule(
         Kind.PERSONAL_URL,

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import logging
+import random
 import tarfile
 import traceback
 import zipfile
@@ -13,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from PIL import Image
 
 from factory.data.identifiers import Kind, ScanReport, Thresholds, read_statement, scan_files
@@ -41,12 +43,14 @@ def zipped(files: dict[str, str | bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def tarred(files: dict[str, bytes]) -> bytes:
+def tarred(files: dict[str, bytes], mode: Any = "w:gz", **facts: Any) -> bytes:
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+    with tarfile.open(fileobj=buffer, mode=mode, format=tarfile.PAX_FORMAT) as archive:
         for name, content in files.items():
             info = tarfile.TarInfo(name)
             info.size = len(content)
+            for fact, value in facts.items():
+                setattr(info, fact, value)
             archive.addfile(info, io.BytesIO(content))
     return buffer.getvalue()
 
@@ -105,7 +109,9 @@ def test_every_form_of_file_is_read(make_delivery: Any) -> None:
     mail = "jane.roe@example.org"
     escaped = json.dumps({"note": mail}).replace("@", "\\u0040")
     packed = base64.b64encode(f"{mail}, a note long enough to be packed by FHIR".encode()).decode()
+    inside = json.dumps({"note": json.dumps({"note": json.dumps(mail)})})
     files = {
+        "l.json": inside,
         "a.txt": mail,
         "b.csv": f"id,mail\n1,{mail}\n",
         "c.json": escaped,
@@ -120,7 +126,7 @@ def test_every_form_of_file_is_read(make_delivery: Any) -> None:
     }
     report = scan(make_delivery(files))
     assert {one.file for one in report.positions if one.kind is Kind.EMAIL} == set(files)
-    assert report.counts == {Kind.EMAIL: 12}
+    assert report.counts == {Kind.EMAIL: 13}
 
 
 def test_what_cannot_be_read_blocks(make_delivery: Any) -> None:
@@ -322,6 +328,59 @@ def test_what_a_zip_says_beside_its_members(make_delivery: Any) -> None:
         archive.comment = MAIL.encode()
     report = scan(make_delivery({"a.zip": buffer.getvalue()}))
     assert report.counts == {Kind.EMAIL: 1, Kind.RECORD_NUMBER: 1}
+
+
+def gzipped(content: bytes, **fields: bytes) -> bytes:
+    """A gzip member with texts in its header: `extra`, `name`, `comment`."""
+    flags = 4 * ("extra" in fields) + 8 * ("name" in fields) + 16 * ("comment" in fields)
+    head = b"\x1f\x8b\x08" + bytes([flags]) + b"\0\0\0\0\0\xff"
+    if "extra" in fields:
+        head += len(fields["extra"]).to_bytes(2, "little") + fields["extra"]
+    head += b"".join(fields[one] + b"\0" for one in ("name", "comment") if one in fields)
+    return head + gzip.compress(content, mtime=0)[10:]
+
+
+def skippable(content: bytes) -> bytes:
+    """A zstd frame that every reader passes over."""
+    return b"\x51\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
+
+
+WELL = lines("Well.").encode()
+BLANK = bytes(random.Random(4).choices(b" \t\n", k=500_000))
+"""Lines without rows, more than is read of a packed file in one go."""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl.gz", gzipped(WELL, name=MAIL.encode())),
+        ("a.jsonl.gz", gzipped(WELL, extra=b"x", name=b"y", comment=MAIL.encode())),
+        ("a.jsonl.gz", gzipped(WELL, extra=MAIL.encode())),
+        ("a.jsonl.gz", gzipped(WELL, extra=b"\1\2\3")),
+        ("a.jsonl.gz", gzip.compress(WELL) + b"\0\0" + gzipped(WELL, name=MAIL.encode())),
+        ("a.jsonl.gz", gzipped(WELL + BLANK, name=b"a") + gzipped(WELL, name=MAIL.encode())),
+        ("a.jsonl.zst", zstandard.compress(WELL) + skippable(MAIL.encode())),
+        ("a.jsonl.zst", skippable(MAIL.encode()) + zstandard.compress(WELL + BLANK)),
+        ("a.tgz", gzipped(gzip.decompress(tarred({"a.txt": b"x"})), name=MAIL.encode())),
+        ("a.tar", tarred({"a.txt.gz": gzipped(b"x", name=MAIL.encode())}, "w")),
+        ("a.tar", tarred({"a.txt": b"x"}, "w", uname=MAIL)),
+        ("a.tar", tarred({"a.txt": b"x"}, "w", pax_headers={"comment": MAIL})),
+    ],
+    ids=range(12),
+)
+@pytest.mark.parametrize("rows", [None, "*.jsonl.*", "a.tar!*.txt"])
+def test_what_packed_files_say_beside_their_contents(
+    make_delivery: Any, name: str, content: bytes, rows: str | None
+) -> None:
+    report = scan(make_delivery({name: content}), rows)
+    unreadable = b"\1\2\3" in content
+    assert report.counts == {Kind.UNREADABLE if unreadable else Kind.EMAIL: 1}
+    assert (name, None) in report.rejected
+
+
+def test_blocks_of_bgzip_are_no_text(make_delivery: Any) -> None:
+    content = gzipped(WELL, extra=b"BC\2\0\x1b\0")
+    assert scan(make_delivery({"a.jsonl.gz": content})).counts == {}
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,19 @@
 """Text to findings: one case per kind, what must not be found, and texts of every odd form."""
 
+import base64
+import hashlib
+import json
 import logging
+import random
+import textwrap
 import time
 from itertools import pairwise
+from urllib.parse import quote
 
+import phonenumbers
 import pytest
 
-from factory.data.identifiers import Kind, scan_text
+from factory.data.identifiers import Kind, recognizers, scan_text
 from factory.data.identifiers import text as text_module
 from factory.errors import ScanFailed
 
@@ -128,6 +135,98 @@ def test_positions_count_characters_as_delivered() -> None:
     assert text[found.start : found.end] == "440\u2011976\u20111128"
 
 
+MAIL = "jane.roe@example.org"
+
+
+def packed(text: str, times: int = 1) -> str:
+    for _ in range(times):
+        text = base64.b64encode(text.encode()).decode()
+    return text
+
+
+ENCODED = [
+    (Kind.RECORD_NUMBER, "MRN: &#48;&#x30;4&#50;3178"),
+    (Kind.RECORD_NUMBER, "MRN&amp;#58; 0042&amp;amp;#51;178"),
+    (Kind.RECORD_NUMBER, "MRN&#65306; &#65296;0423178"),
+    (Kind.RECORD_NUMBER, "<td>MRN:</td><td class='n'>00423178</td>"),
+    (Kind.RECORD_NUMBER, json.dumps(json.dumps(json.dumps({"mrn": "00423178"})))),
+    (Kind.RECORD_NUMBER, f"MRN: {packed('00423178')}"),
+    (Kind.RECORD_NUMBER, b"MRN: 00423178".hex()),
+    (Kind.RECORD_NUMBER, packed("MRN: 00423178", 4)),
+    (Kind.NATIONAL_ID, f"SSN={packed('219-09-9998')}"),
+    (Kind.PHONE, "%34%34%30%2D976%2D1128"),
+    (Kind.PHONE, "home 440-976-\n1128 after six"),
+    (Kind.EMAIL, "jane.roe&amp;#64;example.org"),
+    (Kind.EMAIL, "jane.roe&commat;example.org"),
+    (Kind.EMAIL, "q=jane.roe%2540example.org"),
+    (Kind.EMAIL, "jane.roe\\\\u0040example.org"),
+    (Kind.EMAIL, "jane.roe\\x40example.org"),
+    (Kind.EMAIL, "<b>jane</b>.roe<wbr>@example.org"),
+    (Kind.EMAIL, f"see {packed(MAIL)} there"),
+    (Kind.EMAIL, f"https://h.example/r/{packed(MAIL).rstrip('=')}"),
+    (Kind.EMAIL, base64.urlsafe_b64encode(f"??>> {MAIL} \u00fc".encode()).decode()),
+    (Kind.EMAIL, base64.b64encode(MAIL.encode("utf-16")).decode()),
+    (Kind.EMAIL, "\n".join(textwrap.wrap(packed(f"{'x ' * 26}{MAIL} and more"), 76)) + "\nThanks"),
+    (Kind.EMAIL, " ".join(f"{one:02X}" for one in MAIL.encode())),
+    (Kind.EMAIL, f"0x{MAIL.encode().hex()}"),
+    (Kind.EMAIL, quote(packed("mail &#106;ane.roe&#64;example.org"))),
+    (Kind.EMAIL, "jane.roe@exam=\r\nple.org"),
+    (Kind.EMAIL, "write to jane.roe@\nexample.org"),
+    (Kind.EMAIL, "write to jane.roe\n> @example.org"),
+    (Kind.EMAIL, "write to jane.roe@exam\nple.org"),
+    (Kind.EMAIL, "write to jane.roe@example.\n  org"),
+    (Kind.EMAIL, "write to jane.roe @ example.org"),
+    (Kind.EMAIL, "jane dot roe at example dot org"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text"), ENCODED)
+def test_what_is_encoded_is_read(kind: Kind, text: str) -> None:
+    for whole in (text, f"seen today. {'fine. ' * 400}{text}; {'fine. ' * 400}"):
+        found = [one for one in scan_text(whole) if one.kind is kind]
+        assert found
+        begin = whole.index(text)
+        assert all(begin <= one.start < one.end <= begin + len(text) for one in found)
+
+
+def test_a_position_is_that_of_what_was_encoded() -> None:
+    text = f"&lt;p&gt; see {packed(MAIL)}; MRN&#58; &#48;0423178."
+    found = [(one.kind, text[one.start : one.end]) for one in scan_text(text) if one.direct]
+    assert found == [(Kind.EMAIL, packed(MAIL)), (Kind.RECORD_NUMBER, "&#48;0423178")]
+
+
+def test_text_encoded_too_often_and_packed_files_are_unread() -> None:
+    noise = base64.b64encode(hashlib.shake_256(b"x").digest(300)).decode()
+    for text in (packed("well, that is all", 10), f"data:image/png;base64,{noise} end"):
+        assert [one.kind for one in scan_text(text)] == [Kind.UNREADABLE]
+
+
+def test_digests_and_sequences_are_no_packed_files() -> None:
+    digest = hashlib.sha512(b"x").hexdigest()
+    text = f"{digest} {digest.upper()} {'ACGTTGCA' * 60} sha512-{packed('x' * 60)} {'a-b-' * 90}"
+    assert scan_text(text) == []
+
+
+def test_no_telephone_number_is_left_out_for_the_lack_of_a_sign() -> None:
+    """Presidio's recognizer is slow, and only asked where a number may be."""
+    rng = random.Random(4)
+    recognizers.engine()
+    for _ in range(80):
+        region = rng.choice(recognizers._Phone.REGIONS)  # pyright: ignore[reportPrivateUsage]
+        number = phonenumbers.example_number_for_type(region, rng.choice([0, 1, 2, 4]))
+        if number is None:
+            continue
+        value = phonenumbers.format_number(number, rng.choice([0, 1, 2]))
+        text = f"{rng.choice(['at', 'phone', 'call', 'number'])} {value} {rng.choice(['', 'cell'])}"
+        expected = recognizers.engine().analyze(
+            text, "en", ["PHONE_NUMBER"], score_threshold=recognizers.MINIMUM_SCORE
+        )
+        found = [one for one in recognizers.found(text) if one.entity_type == "PHONE_NUMBER"]
+        assert [(one.start, one.end) for one in found] == [
+            (one.start, one.end) for one in expected
+        ], text
+
+
 def test_labels_in_other_lines_and_quotes() -> None:
     assert scan_text('"birthDate": "1940-03-05"')[0].kind is Kind.BIRTH_DATE
     assert scan_text("**MRN:** 00423178")[0].kind is Kind.RECORD_NUMBER
@@ -178,8 +277,16 @@ def test_long_text_and_piece_borders() -> None:
         "\u200b" * 60_000,
         ":" * 60_000,
         "2001:db8:" * 6_000,
+        "\\" * 60_000,
+        "&amp;" * 12_000,
+        "%25" * 20_000,
+        "<a " * 20_000,
+        "ab" * 30_000 + "g",
+        "Ab1/" * 15_000,
+        "a dot " * 10_000,
+        "a\n" * 20_000 + "@",
     ],
-    ids=range(14),
+    ids=range(22),
 )
 def test_hostile_repetition_stays_quick(text: str) -> None:
     scan_text("warm")
