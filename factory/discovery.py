@@ -107,7 +107,7 @@ def mixes(folder: Path | None = None) -> dict[str, Mix]:
     """Every declared mix by its file's name.
 
     Raises:
-        DeclarationError: a file cannot be imported, or declares no mix or several.
+        DeclarationError: a file cannot be imported, or declares no mix of its name, or several.
     """
     found: dict[str, Mix] = {}
     root = (folder or definitions_folder()) / "mixes"
@@ -115,18 +115,25 @@ def mixes(folder: Path | None = None) -> dict[str, Mix]:
         raise problem
     for file in _declaring_files(root):
         name = file.relative_to(root).with_suffix("").as_posix()
-        declared = {
-            id(value): value
-            for value in vars(_load(file, "mixes", folder)).values()
-            if isinstance(value, Mix)
-        }
-        if len(declared) != 1:
-            raise DeclarationError(
-                f"{_shown(file)} declares {len(declared)} mixes; a file declares the one mix of "
-                f"its name. Write `{file.stem} = Mix(...)` once in it."
-            )
-        found[name] = next(iter(declared.values()))
+        found[name] = _mix(vars(_load(file, "mixes", folder)), file)
     return found
+
+
+def _mix(module: Mapping[str, object], file: Path) -> Mix:
+    """The one mix that a file declares, which must have the file's name: launches go by it."""
+    declared = {name: value for name, value in module.items() if isinstance(value, Mix)}
+    number = len({id(value) for value in declared.values()})
+    if number != 1:
+        raise DeclarationError(
+            f"{_shown(file)} declares {number} mixes; a file declares the one mix of "
+            f"its name. Write `{file.stem} = Mix(...)` once in it."
+        )
+    if file.stem not in declared:
+        raise DeclarationError(
+            f"{_shown(file)} declares the mix {next(iter(declared))}, but a mix has its file's "
+            f"name. Write `{file.stem} = Mix(...)`, or rename the file."
+        )
+    return declared[file.stem]
 
 
 def recipe_names() -> list[str]:

@@ -16,6 +16,9 @@ from factory.errors import ClassificationError, DeclarationError, FactoryError, 
 from factory.settings import CHECKOUT
 from factory.spec import RunSpec
 
+DECLARING = ("definitions/datasets/", "definitions/mixes/", "definitions/jobs/")
+"""Where each file stands for itself: an error that comes from one names it."""
+
 
 @dg.definitions
 def defs() -> dg.Definitions:
@@ -118,8 +121,8 @@ def _readable(error: BaseException) -> BaseException:
 
 def _placed(error: FactoryError, places: list[str]) -> FactoryError:
     """The error with the line of `definitions/` that it comes from, unless it names a file."""
-    here = [place for place in places if place.startswith("definitions/datasets/")]
-    if not here or "definitions/datasets/" in str(error):
+    here = [place for place in places if place.startswith(DECLARING)]
+    if not here or any(folder in str(error) for folder in DECLARING):
         return error
     file, _, _ = here[-1].partition(": ")
     return type(error)(f"{file}: {error}")

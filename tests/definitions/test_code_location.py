@@ -75,6 +75,11 @@ def test_dataset_that_does_not_import_is_named(definitions: Copy) -> None:
     assert "not today" in error
 
 
+def test_mix_that_cannot_be_used_is_named(definitions: Copy) -> None:
+    definitions.write("mixes/none.py", "from factory.data.mix import Mix\n\nnone = Mix()\n")
+    assert "definitions/mixes/none.py, line 3: A mix without" in definitions.error()
+
+
 def test_asset_of_ours_that_fails_names_the_call(definitions: Copy) -> None:
     definitions.write(
         "jobs/other.py",

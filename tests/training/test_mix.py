@@ -210,6 +210,12 @@ def test_a_declared_mix_is_found_by_its_files_name(tmp_path):
             "2 mixes",
         ),
         ("import nowhere", "cannot be imported: ModuleNotFoundError"),
+        ("from factory.data.mix import Mix\nMix()", "mixes/empty.py: A mix without datasets"),
+        (
+            "from definitions.mixes.smoke import smoke as one",
+            "mixes/empty.py declares the mix one, but a mix has its file's name. "
+            "Write `empty = Mix(...)`, or rename the file.",
+        ),
         (
             "from factory.data.mix import Mix\nempty = Mix(basis='tokens')",
             "mixes/empty.py: basis is 'tokens'; write one of sample, token, loss_token. "
