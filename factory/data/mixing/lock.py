@@ -105,7 +105,14 @@ class MixLock(BaseModel, frozen=True, extra="forbid"):
     tokenizer: str = Field(description="As the recipe names it.")
     tokenizer_identity: str = Field(description="Hash of what decides which tokens a text is.")
     chat: Chat = Field(description="How conversations are written.")
-    template_identity: str = Field(description="Hash of how conversations are written.")
+    template_identity: str = Field(
+        description="Of the encoder: the tokenizer with how conversations are written."
+    )
+    image_processor: str | None = Field(
+        default=None,
+        description="Identity of the image processor beside the tokenizer; none where the model "
+        "sees no images.",
+    )
     packing: LockedPacking
     expectations: Expectations | None = None
 
