@@ -11,9 +11,8 @@ from typing import Any
 
 from factory.data import mix_rules
 from factory.data.dataset import Dataset
-from factory.data.mixing.lock import MixRole
+from factory.data.mix_words import MixRole, Overflow
 from factory.data.mixing.shares import Basis
-from factory.data.packing import Overflow
 from factory.errors import SpecError
 from factory.keys import Key
 from factory.spec import RunSpec

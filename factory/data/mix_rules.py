@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from factory.data.dataset import Dataset
-from factory.data.mixing.lock import MixRole
+from factory.data.mix_words import MixRole, Overflow
 from factory.data.mixing.shares import Basis, shares
-from factory.data.packing import Overflow
 from factory.errors import DeclarationError
 from factory.keys import PrivateKey, PublicKey
 

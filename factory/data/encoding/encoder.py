@@ -7,7 +7,7 @@ process. What hands batches to Megatron-Bridge is `factory.data.encoder`.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from factory.data.encoding import plain
 from factory.data.encoding.align import Aligned, Item, Stretch, aligned, items
@@ -16,11 +16,10 @@ from factory.data.encoding.runs import Run
 from factory.data.encoding.template import Rendering
 from factory.data.encoding.tokenizer import Tokenizer
 from factory.data.loss import Loss
+from factory.data.mix_words import Chat
 from factory.data.packing.packer import NO_LOSS
 from factory.data.sample import canonical
 from factory.errors import BadRow, SpecError
-
-type Chat = Literal["template", "plain"]
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,12 @@ streams. Expectations lie beside and are no part of it. How a mix becomes one is
 import hashlib
 import json
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from factory.data.encoding.encoder import Chat
+from factory.data.mix_words import Chat, MixRole, Overflow, Regime
 from factory.data.mixing.shares import Basis
-from factory.data.packing import Overflow, Regime
 from factory.data.sample import canonical
 from factory.errors import SpecError
 
@@ -23,8 +22,6 @@ FORM = 1
 
 FILE = "mix.lock"
 """In a run's directory."""
-
-type MixRole = Literal["warmup", "domain_shift", "retention"]
 
 _BESIDE: frozenset[str] = frozenset({"hash", "name", "expectations"})
 """Fields that decide nothing of what is read."""

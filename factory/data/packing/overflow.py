@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from factory.data.mix_words import Overflow
 from factory.data.packing.packer import TOO_LONG
 
-type Overflow = Literal["split", "truncate_middle", "drop"]
 type _Cut = Literal["paragraph", "sentence", "hard"]
 
 UNBREAKABLE = "an image longer than the context"

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from factory.data.mix_words import Regime
 from factory.errors import DeclarationError
 
-type Regime = Literal["none", "naive", "boundary_aware"]
 type TooLong = Literal["refuse", "drop"]
 
 
