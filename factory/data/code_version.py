@@ -17,7 +17,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +53,17 @@ MAKE_NO_ROWS = frozenset(
 """Modules that name, declare, judge or store, and have no say in what a row becomes: what they
 pass on is in a step's parameters. Without this list, a new error class would fetch and clean
 every dataset anew."""
+
+DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
+    "PIL": ("pillow",),
+    "dicomanonymizer": ("dicom_anonymizer",),
+    "fhir": ("fhir.resources",),
+    "megatron": ("megatron-bridge", "megatron-core", "megatron-energon"),
+    "openslide": ("openslide-python",),
+    "yaml": ("PyYAML",),
+}
+"""Packages that are not called as what is installed: looking that up reads the file list of every
+package there is, half a second for each lookup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +247,13 @@ def _absolute(module: str, level: int, file: Path) -> str:
 def _installed(package: str) -> str:
     """Version of the distribution that provides a top-level package."""
     try:
+        if package in DISTRIBUTIONS:
+            return _versions(DISTRIBUTIONS[package])
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         names = importlib.metadata.packages_distributions().get(package, [])
-        return ",".join(f"{name}-{importlib.metadata.version(name)}" for name in sorted(names))
+        return _versions(sorted(names))
+
+
+def _versions(distributions: Iterable[str]) -> str:
+    return ",".join(f"{name}-{importlib.metadata.version(name)}" for name in distributions)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from factory.data import code_version as subject
+from factory.data.steps import steps
+from factory.discovery import datasets
 from factory.settings import CHECKOUT
 
 DECLARATION = '''"""One."""
@@ -270,3 +272,18 @@ def test_the_version_of_a_parser_counts(tree, monkeypatch):
         lambda name: "0.0" if name == "lxml" else known(name),
     )
     assert version_of("definitions.start") != before
+
+
+def test_packages_of_other_names_are_listed(monkeypatch):
+    """A lookup among all installed packages takes half a second, at each load of the location."""
+    provided = subject.importlib.metadata.packages_distributions()
+    for package, names in subject.DISTRIBUTIONS.items():
+        assert sorted(provided[package]) == list(names)
+    asked: list[str] = []
+    monkeypatch.setattr(
+        subject.importlib.metadata, "packages_distributions", lambda: asked.append("all") or {}
+    )
+    subject.forget()
+    for dataset in datasets().values():
+        steps(dataset)
+    assert asked == []

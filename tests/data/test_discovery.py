@@ -150,8 +150,8 @@ def test_nothing_heavy_is_imported():
     code = (
         "import sys; from factory.discovery import datasets; from factory.data.steps import steps\n"
         "[steps(one) for one in datasets().values()]\n"
-        "print([m for m in ('pyarrow', 'torch', 'lxml', 'dagster', 'megatron', 'ray', 'uv') "
-        "if m in sys.modules])"
+        "print([m for m in ('numpy', 'pyarrow', 'torch', 'lxml', 'dagster', 'megatron', 'ray', "
+        "'uv') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"

@@ -11,8 +11,8 @@ from factory.spec import RunSpec
 from tests.definitions.conftest import KEYS, Copy
 
 HEAVY = (
-    "datasets", "kubernetes", "lxml", "matplotlib", "megatron", "mlflow", "pandas", "pyarrow",
-    "ray", "torch", "transformers",
+    "datasets", "kubernetes", "lxml", "matplotlib", "megatron", "mlflow", "numpy", "pandas",
+    "pyarrow", "ray", "torch", "transformers",
 )  # fmt: skip
 
 HAND_WRITTEN = '''"""An asset that is no dataset."""
