@@ -78,6 +78,25 @@ class MixtureLine(BaseModel, frozen=True, extra="forbid"):
     )
 
 
+class Reading(BaseModel, frozen=True, extra="forbid"):
+    """How a run reads its mix: a line of `mixture/reading.jsonl` for each attempt.
+
+    With it, the lock and the data, what the ledger counted can be counted again.
+    """
+
+    after: int = Field(ge=0, description="Steps before the attempt.")
+    seed: int
+    ranks: int = Field(ge=1, description="Data-parallel ranks.")
+    workers: int = Field(ge=0, description="Loader processes of each; 0 reads in the rank itself.")
+    micro_batch_size: int = Field(ge=1, description="Sequences of a batch.")
+    global_batch_size: int = Field(ge=1, description="Sequences of a step, over all ranks.")
+
+    @property
+    def readers(self) -> int:
+        """Processes, over all ranks, of which each reads a part of its own."""
+        return self.ranks * max(1, self.workers)
+
+
 class RealizedSource(BaseModel, frozen=True, extra="forbid"):
     """One dataset of a mix, as it was declared and as it came."""
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from factory.data.bins import EDGES, Bins
+from factory.reports import RealizedMix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,6 +89,13 @@ def loss_curve(steps: Sequence[int], losses: Sequence[float]) -> str:
     axes.set_xlabel("optimizer step", color=INK, fontsize=9)
     axes.set_ylabel("loss, nats per token", color=INK, fontsize=9)
     return _markdown(figure, f"Loss from {losses[0]:.3f} to {losses[-1]:.3f} in {steps[-1]} steps")
+
+
+def mixture(mix: RealizedMix) -> str:
+    """What a run has seen beside what its mix declares, as markdown."""
+    from factory.observe.mixture import figure
+
+    return _markdown(figure.draw(mix), f"Mixture {mix.mix} up to step {mix.step:,}")
 
 
 def _canvas() -> "tuple[Figure, Axes]":

@@ -23,7 +23,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from factory.errors import FactoryError
 from factory.namespace import RunDirectory
-from factory.reports import MESSAGES_DIRECTORY_PARAM, Phase, StepLine, chunk_name
+from factory.reports import (
+    MESSAGES_DIRECTORY_PARAM,
+    MixtureLine,
+    Phase,
+    SourceCounts,
+    StepLine,
+    chunk_name,
+)
 
 CURSOR = "cursor"
 LOOK_AGAIN_SECONDS = 5.0
@@ -33,8 +40,14 @@ and shows whether a later chunk has come without this one."""
 STEP_LINE_SECONDS = 1.0
 """Steps shown on the run's page are at least so far apart; every step is in the run's files."""
 
+MIXTURE_LINE_SECONDS = 60.0
+"""The same for shares, which change slowly. Drift is shown at once."""
+
+SOURCES_SHOWN = 5
+
 _FREE_TEXT = frozenset({"log", "log_external_stream"})
-_report: TypeAdapter[StepLine | Phase] = TypeAdapter(StepLine | Phase)
+type Report = StepLine | Phase | MixtureLine
+_report: TypeAdapter[Report] = TypeAdapter(Report)
 
 
 def messages_name(attempt: int) -> str:
@@ -59,7 +72,7 @@ class NamespaceMessageReader(dg.PipesMessageReader):
         self._shown_up_to = _cursor(self._directory / CURSOR)
         self._next = 1
         self._looked_at = time.monotonic()
-        self._step_shown_at = float("-inf")
+        self._shown_at = {StepLine: float("-inf"), MixtureLine: float("-inf")}
         self._handler: dg.PipesMessageHandler | None = None
         self.opened = False
         """Whether a driver has opened."""
@@ -168,12 +181,24 @@ class NamespaceMessageReader(dg.PipesMessageReader):
             report = _report.validate_python(payload)
         except ValidationError:
             return  # not one of ours: Dagster keeps it with the step's custom messages
-        if isinstance(report, StepLine):
-            now = time.monotonic()
-            if now - self._step_shown_at < STEP_LINE_SECONDS and report.step < report.of:
-                return
-            self._step_shown_at = now
-        self._log.info(readable(report))
+        if isinstance(report, MixtureLine):
+            for alarm in report.alarms:
+                self._log.warning(f"The mixture drifts: {alarm}.")
+            for note in report.notes:
+                self._log.info(note)
+        if not self._is_too_soon(report):
+            self._log.info(readable(report))
+
+    def _is_too_soon(self, report: Report) -> bool:
+        """Whether the last one of its kind is on the page since a moment ago only."""
+        if isinstance(report, Phase):
+            return False
+        now, kind = time.monotonic(), type(report)
+        apart = STEP_LINE_SECONDS if kind is StepLine else MIXTURE_LINE_SECONDS
+        if now - self._shown_at[kind] < apart and report.step < report.of:
+            return True
+        self._shown_at[kind] = now
+        return False
 
     def _unreadable(self, problem: str) -> None:
         sentence = f"{self._directory / chunk_name(self._next)}: {problem}"
@@ -187,8 +212,10 @@ class NamespaceMessageReader(dg.PipesMessageReader):
             self._log.warning(problem)
 
 
-def readable(report: StepLine | Phase) -> str:
+def readable(report: Report) -> str:
     """A report as a line for the run's page."""
+    if isinstance(report, MixtureLine):
+        return _mixture(report)
     if isinstance(report, Phase):
         detail = f": {report.detail}" if report.detail else ""
         return f"{report.name}{detail} ({report.seconds:.1f} s)"
@@ -198,6 +225,25 @@ def readable(report: StepLine | Phase) -> str:
     if report.learning_rate is not None:
         parts.append(f"learning rate {report.learning_rate:.3g}")
     return ", ".join([*parts, f"{report.tokens:,} tokens", f"{report.seconds:.2f} s"])
+
+
+def _mixture(line: MixtureLine) -> str:
+    """The shares of the largest sources so far, by three ways of counting."""
+    columns = ("samples", "tokens", "loss_tokens")
+    sums = [max(1, sum(getattr(one, name) for one in line.sources)) for name in columns]
+
+    def shares(source: SourceCounts) -> str:
+        numbers = [getattr(source, name) / of for name, of in zip(columns, sums, strict=True)]
+        return f"{source.source} " + " / ".join(f"{100 * number:.1f}" for number in numbers)
+
+    largest = sorted(line.sources, key=lambda one: one.tokens, reverse=True)
+    shown = ", ".join(shares(source) for source in largest[:SOURCES_SHOWN])
+    more = f" and {len(largest) - SOURCES_SHOWN} more" if len(largest) > SOURCES_SHOWN else ""
+    padding = (line.ending + line.aligning) / max(1, line.slots)
+    return (
+        f"mixture at step {line.step}/{line.of}, % of samples / tokens / loss tokens: "
+        f"{shown}{more}; {padding:.2%} padding"
+    )
 
 
 def _message(line: bytes) -> PipesMessage:

@@ -107,6 +107,8 @@ def gated(context: dg.OpExecutionContext) -> Launch:
 
 def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
     """What the run's page shows, read from the files that the run wrote."""
+    from factory.control.seen import seen
+
     lines = step_lines(directory.path)
     checkpoints = sorted((directory.path / "checkpoints").glob("iter_*"))
     shown: dict[str, Any] = {
@@ -127,7 +129,7 @@ def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
             "steps": lines[-1].step,
             "tokens": lines[-1].tokens,
         }
-    return shown
+    return shown | seen(directory.path)
 
 
 def _with_defaults(name: str, spec: RunSpec) -> type[dg.Config]:

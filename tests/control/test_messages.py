@@ -18,12 +18,25 @@ from dagster_pipes import PipesMessage
 from factory.control.messages import NamespaceMessageReader, messages_name, readable
 from factory.keys import Classification
 from factory.namespace import Namespace, RunDirectory
-from factory.reports import Phase, StepLine, chunk_name
+from factory.reports import MixtureLine, Phase, SourceCounts, StepLine, chunk_name
 from factory.training.messages import ChunkChannel, NamespaceMessageWriter
 
 STEP = StepLine(
     step=1, of=3, loss=2.5, grad_norm=None, learning_rate=1e-4, tokens=4096, seconds=0.5
 )
+
+
+def mixture(step: int, **changed: Any) -> MixtureLine:
+    """A line of two sources, the second with most tokens."""
+    sources = [
+        SourceCounts(
+            source=f"public/text/s{at}", samples=samples, documents=samples, tokens=tokens,
+            loss_tokens=loss, image_tokens=0, truncated=0, distinct=samples,
+        )
+        for at, (samples, tokens, loss) in enumerate([(3, 100, 100), (1, 300, 60)])
+    ]  # fmt: skip
+    fields = {"step": step, "of": 9, "slots": 500, "ending": 100, "aligning": 0}
+    return MixtureLine(sources=tuple(sources), **fields | changed)
 
 
 def message(method: str, **params: object) -> PipesMessage:
@@ -342,3 +355,23 @@ def test_steps_are_thinned_out_on_the_page_but_the_last_is_shown(run: RunDirecto
     reading = Reading(run).pump()
     assert [said.split(",")[0] for said in reading.said] == ["INFO step 1/50", "INFO step 50/50"]
     assert len(reading.handler.payloads) == 50
+
+
+def test_shares_are_shown_now_and_then_and_drift_at_once(run: RunDirectory) -> None:
+    lines = [mixture(1), mixture(2, alarms=("s0 has 75.0%",)), mixture(3, notes=("s1 ends",))]
+    lines.append(mixture(9))
+    write(run, 1, *(message("report_custom_message", payload=s.model_dump()) for s in lines))
+    said = Reading(run).pump().said
+    assert said == [
+        "INFO mixture at step 1/9, % of samples / tokens / loss tokens: "
+        "public/text/s1 25.0 / 75.0 / 37.5, public/text/s0 75.0 / 25.0 / 62.5; 20.00% padding",
+        "WARNING The mixture drifts: s0 has 75.0%.",
+        "INFO s1 ends",
+        said[0].replace("1/9", "9/9"),
+    ]
+
+
+def test_of_many_sources_the_largest_are_shown() -> None:
+    few = mixture(1)
+    line = few.model_copy(update={"sources": few.sources * 4})
+    assert readable(line).endswith(" and 3 more; 20.00% padding")

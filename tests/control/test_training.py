@@ -10,9 +10,10 @@ from factory.control.resources import resources
 from factory.control.training import outcome, training_job
 from factory.diagnose.steps import step_lines
 from factory.namespace import RunDirectory
-from factory.reports import StepLine
+from factory.reports import Reading, StepLine
 from factory.spec import CodeIdentity, Launch, RunSpec
 from tests.control.conftest import Bench
+from tests.observe.mixture.made import clinical_lines, lock_of
 
 SPEC = RunSpec(recipe="debug.pretrain", mix="no_such_mix", overrides={"train.train_iters": "7"})
 
@@ -146,3 +147,24 @@ def test_outcome(bench: Bench, launched: Launch) -> None:
     picture = shown["loss"].value.partition("base64,")[2].rstrip(")")
     assert base64.b64decode(picture).startswith(b"\x89PNG")
     assert shown["versions"].records[0].data["asset"] == "public/text/letters/energon/train"
+
+
+def test_the_page_shows_what_was_seen_of_the_mix(bench: Bench, launched: Launch) -> None:
+    directory = run_directory(bench, launched)
+    directory.create("mix.lock", lock_of().to_json())
+    reading = Reading(after=0, seed=1, ranks=2, workers=0, micro_batch_size=1, global_batch_size=2)
+    directory.append("mixture/reading.jsonl", reading.model_dump_json())
+    for line in clinical_lines():
+        directory.append("mixture/ledger.jsonl", line.model_dump_json())
+    shown = outcome(launched, directory)
+    picture = shown["mixture"].value.partition("base64,")[2].rstrip(")")
+    assert base64.b64decode(picture).startswith(b"\x89PNG")
+    assert len(picture) < 100_000, "it is stored in the event log"
+    rows = {row.data["dataset"]: row.data for row in shown["datasets seen"].records}
+    tools = rows["public/chat/tool_use"]
+    assert tools["% of samples"] == pytest.approx(12.0, abs=0.2)
+    assert tools["% of loss tokens"] == pytest.approx(5.0, abs=0.3)
+    assert "drift" not in shown
+    alarmed = clinical_lines()[-1].model_copy(update={"alarms": ("tool use has 3%",)})
+    directory.append("mixture/ledger.jsonl", alarmed.model_dump_json())
+    assert outcome(launched, directory)["drift"].value == "- tool use has 3%."

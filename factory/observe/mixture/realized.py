@@ -1,16 +1,38 @@
 """Realized: the lines of a ledger as what became of the mix."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
-from factory.data.mixing.lock import MixLock
+from factory.data.mixing.lock import FILE, MixLock
 from factory.data.stream.account import LOSS_TOKENS, SAMPLES, TOKENS
+from factory.errors import RunFailed
 from factory.observe.mixture.drift import COLUMN, judged
+from factory.observe.mixture.files import ledger_of, lock_of, reading_of
 from factory.observe.mixture.plan import Plan
 from factory.observe.mixture.totals import COLUMNS, POSITIONS, Totals, share
 from factory.observe.mixture.watch import Watch
 from factory.reports import MixtureLine, RealizedMix, RealizedSource, SourceCounts
+
+
+def realized_of(run: Path) -> RealizedMix | None:
+    """What a run has seen so far, from the files that it wrote; None before it counted anything.
+
+    Raises:
+        RunFailed: the files do not belong together or cannot be read.
+    """
+    lines = ledger_of(run)
+    if not lines:
+        return None
+    lock = lock_of(run)
+    keys = tuple(source.source for source in lines[-1].sources)
+    if keys != lock.keys:
+        raise RunFailed(
+            f"The ledger of {run} counts {', '.join(keys)}, but its {FILE} names "
+            f"{', '.join(lock.keys)}: one of them is of another run."
+        )
+    return realized(lock, lines, reading_of(run).readers)
 
 
 def realized(lock: MixLock, lines: Sequence[MixtureLine], readers: int) -> RealizedMix:

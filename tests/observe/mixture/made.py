@@ -4,6 +4,7 @@ The real run: 71% biomedical text, 10% warm-up and 19% retention by sample, whic
 by token and 51% by loss token; tool use went from 12% to 5%.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,11 @@ from factory.data.mixing import Sampler, Supply
 from factory.data.mixing.lock import LockedPacking, LockedSource, LockedStage, MixLock
 from factory.data.mixing.shares import Basis
 from factory.data.stream.account import FIELDS, BatchAccount
+from factory.observe.mixture.ledger import Ledger
 from factory.observe.mixture.plan import Plan, Source, Stage
+from factory.observe.mixture.totals import none
+from factory.observe.mixture.watch import Watch
+from factory.reports import MixtureLine
 
 
 @dataclass(frozen=True)
@@ -127,3 +132,29 @@ def drawn_batches(
             drawn.append((at, turn[at] % supply[at].samples * readers + reader))
             turn[at] += 1
         yield account(counts.tolist(), drawn, slots=4096 * 16)
+
+
+READERS = 2
+STEPS = DRAWS // 64 // READERS
+SIZES = tuple(kind.size for kind in CLINICAL)
+
+
+@functools.cache
+def clinical_lines(basis: Basis = "sample") -> list[MixtureLine]:
+    """A run of two readers, with a line every 50 steps."""
+    watch = Watch(Plan.of(lock_of(basis=basis), READERS), steps=STEPS)
+    ledgers = [Ledger(SIZES) for _ in range(READERS)]
+    streams = [
+        drawn_batches(
+            CLINICAL, basis=basis, samples=DRAWS // READERS, reader=reader, readers=READERS
+        )
+        for reader in range(READERS)
+    ]
+    lines = []
+    for step, accounts in enumerate(zip(*streams, strict=True), start=1):
+        for ledger, account in zip(ledgers, accounts, strict=True):
+            ledger.on_batch(account)
+        if watch.due(step, 50):
+            totals = sum((ledger.totals for ledger in ledgers), none(len(CLINICAL)))
+            lines.append(watch.line(step, totals))
+    return lines

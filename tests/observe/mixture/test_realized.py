@@ -1,47 +1,16 @@
 """A run's ledger against its mix: the shares of a real clinical run, drawn by the real sampler."""
 
-import functools
 import itertools
 
 import pytest
 
-from factory.observe.mixture.ledger import Ledger
-from factory.observe.mixture.plan import Plan
 from factory.observe.mixture.realized import realized
-from factory.observe.mixture.totals import none
-from factory.observe.mixture.watch import Watch
-from factory.reports import MixtureLine
-from tests.observe.mixture.made import CLINICAL, DRAWS, drawn_batches, lock_of
-
-READERS = 2
-STEPS = DRAWS // 64 // READERS
-SIZES = tuple(kind.size for kind in CLINICAL)
-
-
-@functools.cache
-def lines_of(basis) -> list[MixtureLine]:
-    """A run of two readers, with a line every 50 steps."""
-    watch = Watch(Plan.of(lock_of(basis=basis), READERS), steps=STEPS)
-    ledgers = [Ledger(SIZES) for _ in range(READERS)]
-    streams = [
-        drawn_batches(
-            CLINICAL, basis=basis, samples=DRAWS // READERS, reader=reader, readers=READERS
-        )
-        for reader in range(READERS)
-    ]
-    lines = []
-    for step, accounts in enumerate(zip(*streams, strict=True), start=1):
-        for ledger, account in zip(ledgers, accounts, strict=True):
-            ledger.on_batch(account)
-        if watch.due(step, 50):
-            totals = sum((ledger.totals for ledger in ledgers), none(len(CLINICAL)))
-            lines.append(watch.line(step, totals))
-    return lines
+from tests.observe.mixture.made import CLINICAL, READERS, clinical_lines, lock_of
 
 
 @pytest.fixture(scope="module")
 def clinical():
-    return realized(lock_of(), lines_of("sample"), READERS)
+    return realized(lock_of(), clinical_lines("sample"), READERS)
 
 
 def by_role(mix, field: str) -> dict[str, float]:
@@ -85,7 +54,7 @@ def test_shares_in_the_basis_of_the_mix_are_within_their_bands_and_nothing_is_sa
     ("basis", "field"), [("token", "share_of_tokens"), ("loss_token", "share_of_loss_tokens")]
 )
 def test_another_basis_reaches_its_own_shares(basis, field):
-    mix = realized(lock_of(basis=basis), lines_of(basis), READERS)
+    mix = realized(lock_of(basis=basis), clinical_lines(basis), READERS)
     assert mix.alarms == ()
     for one, kind in zip(mix.sources, CLINICAL, strict=True):
         assert getattr(one, field) == pytest.approx(kind.weight / 100, abs=0.002)
@@ -94,7 +63,7 @@ def test_another_basis_reaches_its_own_shares(basis, field):
 
 def test_every_line_is_as_if_the_ledger_had_begun_with_it():
     """Lines are sums, so a line that is lost takes nothing with it."""
-    lines = lines_of("sample")
+    lines = clinical_lines("sample")
     whole = realized(lock_of(), lines, READERS)
     fewer = realized(lock_of(), [*lines[::3], lines[-1]], READERS)
     assert [one.counts for one in fewer.sources] == [one.counts for one in whole.sources]

@@ -1,0 +1,105 @@
+"""Files: what a run leaves of its ledger, and how it is read again.
+
+```text
+<run>/mix.lock                the mix as it was read
+<run>/mixture/reading.jsonl   one `Reading` for each attempt
+<run>/mixture/ledger.jsonl    one `MixtureLine` for each logging interval
+<run>/mixture/ledger.parquet  the same as a table, when the run is over
+<run>/mixture/realized.json   a `RealizedMix`
+<run>/mixture/realized.svg    a picture of it
+```
+
+Where a later attempt ends the run, its files are `ledger.2.parquet` and so on.
+"""
+
+import json
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from factory.data.mixing.lock import FILE, MixLock
+from factory.errors import RunFailed
+from factory.reports import MixtureLine, Reading
+
+DIRECTORY = "mixture"
+LEDGER, READING = f"{DIRECTORY}/ledger.jsonl", f"{DIRECTORY}/reading.jsonl"
+
+
+def ended(name: str, suffix: str, attempt: int) -> str:
+    """A file that is written when the run is over."""
+    return (
+        f"{DIRECTORY}/{name}.{suffix}" if attempt == 1 else f"{DIRECTORY}/{name}.{attempt}.{suffix}"
+    )
+
+
+def lock_of(run: Path) -> MixLock:
+    """The lock of a run's mix.
+
+    Raises:
+        RunFailed: the run has none.
+        SpecError: it cannot be read.
+    """
+    file = run / FILE
+    if not file.is_file():
+        raise RunFailed(
+            f"{run} has no {FILE}, so it never came as far as reading its mix, or was made by an "
+            "older factory."
+        )
+    return MixLock.from_json(file.read_bytes(), str(file))
+
+
+def ledger_of(run: Path) -> list[MixtureLine]:
+    """The lines of a run's ledger in order of their steps, of the last beginning of its data.
+
+    A later attempt repeats steps after its checkpoint; its lines count. A resumption with fresh
+    data begins to count anew, and what was counted before is left out.
+
+    Raises:
+        RunFailed: a whole line is not a line of a ledger.
+    """
+    lines = _lines(run / LEDGER, MixtureLine)
+    if not lines:
+        return []
+    since = lines[-1].since
+    by_step = {line.step: line for line in lines if line.since == since}
+    return [by_step[step] for step in sorted(by_step)]
+
+
+def reading_of(run: Path) -> Reading:
+    """How a run reads its mix since its data last began.
+
+    Later attempts go on with the same number of readers, each where it was, so what the first one
+    read says what all do.
+
+    Raises:
+        RunFailed: nothing says so, or a whole line is not a reading.
+    """
+    lines = ledger_of(run)
+    since = lines[-1].since if lines else 0
+    found = [one for one in _lines(run / READING, Reading) if one.after == since]
+    if not found:
+        raise RunFailed(f"{run / READING} does not say how the data were read from step {since}.")
+    return found[-1]
+
+
+def _lines[M: BaseModel](file: Path, model: type[M]) -> list[M]:
+    if not file.exists():
+        return []
+    found: list[M] = []
+    for number, line in enumerate(file.read_bytes().splitlines(keepends=True), start=1):
+        if not line.endswith(b"\n") or not _whole(line):
+            continue  # cut off by a crash: the next attempt has closed it with a line break
+        try:
+            found.append(model.model_validate_json(line))
+        except ValidationError as error:
+            what = error.errors()[0]["msg"]
+            raise RunFailed(f"{file}, line {number}, is no {model.__name__}: {what}.") from error
+    return found
+
+
+def _whole(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,111 @@
+"""Writer: a thread that writes the ledger of a run, so that training waits for no file system."""
+
+import queue
+import threading
+from collections.abc import Callable, Mapping
+
+from factory.data.mixing.lock import MixLock
+from factory.data.stream.account import LOSS_TOKENS, SAMPLES, TOKENS
+from factory.namespace import RunDirectory
+from factory.observe.mixture import figure
+from factory.observe.mixture.files import LEDGER, READING, ended, ledger_of
+from factory.observe.mixture.realized import epochs, realized, totals_of
+from factory.observe.mixture.table import parquet
+from factory.observe.mixture.totals import none, share
+from factory.reports import MixtureLine, Reading
+
+type Metrics = Callable[[Mapping[str, float], int], None]
+"""Where numbers of a step go, by name."""
+
+SHARES = (
+    ("share_of_samples", SAMPLES),
+    ("share_of_tokens", TOKENS),
+    ("share_of_loss_tokens", LOSS_TOKENS),
+)
+
+
+class Writer:
+    """Writes lines as they come, and the files of a run that is over."""
+
+    def __init__(
+        self, run: RunDirectory, lock: MixLock, reading: Reading, *, attempt: int, metrics: Metrics
+    ) -> None:
+        self._run = run
+        self._lock = lock
+        self._reading = reading
+        self._attempt = attempt
+        self._metrics = metrics
+        self._queue: queue.SimpleQueue[MixtureLine | None] = queue.SimpleQueue()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._write, name="mixture", daemon=True)
+        self._thread.start()
+
+    def put(self, line: MixtureLine) -> None:
+        """Queue a line.
+
+        Raises:
+            Exception: an earlier one could not be written.
+        """
+        self._raise_failure()
+        self._queue.put(line)
+
+    def close(self) -> None:
+        """Wait until everything is on disk.
+
+        Raises:
+            Exception: something could not be written.
+        """
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+        self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _write(self) -> None:
+        try:
+            self._run.directory("mixture")
+            self._run.append(READING, self._reading.model_dump_json())
+            before = self._last()
+            while (line := self._queue.get()) is not None:
+                self._run.append(LEDGER, line.model_dump_json())
+                self._metrics(metrics_of(self._lock, before, line), line.step)
+                before = line
+                if line.step == line.of:
+                    self._finish()
+        except BaseException as failure:
+            self._failure = failure
+
+    def _last(self) -> MixtureLine | None:
+        """The line before this attempt."""
+        lines = [line for line in ledger_of(self._run.path) if line.step <= self._reading.after]
+        return lines[-1] if lines else None
+
+    def _finish(self) -> None:
+        lines = ledger_of(self._run.path)
+        mix = realized(self._lock, lines, self._reading.readers)
+        for name, suffix, data in (
+            ("ledger", "parquet", parquet(lines)),
+            ("realized", "json", (mix.model_dump_json(indent=2) + "\n").encode()),
+            ("realized", "svg", figure.svg(mix)),
+        ):
+            self._run.create(ended(name, suffix, self._attempt), data)
+
+
+def metrics_of(lock: MixLock, before: MixtureLine | None, line: MixtureLine) -> dict[str, float]:
+    """Numbers of an interval for the experiment tracker: shares in it, and epochs until now."""
+    now = totals_of(line)
+    continued = before is not None and before.since == line.since
+    then = totals_of(before) if before and continued else none(len(line.sources))
+    counts = now.counts - then.counts
+    found: dict[str, float] = {}
+    for name, column in SHARES:
+        for source, value in zip(line.sources, share(counts[:, column].astype(float)), strict=True):
+            found[f"{name}/{source.source}"] = float(value)
+    for source, locked in zip(line.sources, lock.sources, strict=True):
+        found[f"epochs/{source.source}"] = epochs(source, locked.samples)
+    slots, ending, aligning = (now.positions - then.positions).tolist()
+    found["mixture/padding"] = (ending + aligning) / slots if slots else 0.0
+    return found
