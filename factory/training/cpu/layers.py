@@ -18,6 +18,8 @@ from megatron.core.tensor_parallel.layers import ColumnParallelLinear, RowParall
 from torch import Tensor
 from torch.nn import functional
 
+from factory.training.cpu import linear_attention
+
 
 class CpuNorm(torch.nn.Module):
     """LayerNorm or RMSNorm, as the configuration says."""
@@ -165,6 +167,11 @@ def _on_cpu(tensor: Any, as_numpy: bool = False, record_stream: bool = False) ->
     return tensor.numpy() if as_numpy and torch.is_tensor(tensor) else tensor
 
 
+def _specification(config: Any) -> CpuSpecProvider:
+    del config
+    return CpuSpecProvider()
+
+
 _SPECIFICATIONS = {"TESpecProvider": CpuSpecProvider}
 _MERGER = {
     "TENorm": CpuNorm,
@@ -176,6 +183,17 @@ _MERGER = {
 STAND_INS: Mapping[str, Mapping[str, Any]] = {
     "megatron.core.models.gpt.gpt_layer_specs": _SPECIFICATIONS,
     "megatron.core.models.gpt.moe_module_specs": _SPECIFICATIONS,
+    "megatron.core.models.gpt.experimental_attention_variant_module_specs": {
+        "_get_backend_spec_provider": _specification
+    },
+    "megatron.core.ssm.gated_delta_net.common": {
+        "HAVE_FLA": True,
+        "l2norm": linear_attention.l2norm,
+    },
+    "megatron.core.ssm.gated_delta_net.gdn": {
+        "causal_conv1d": linear_attention.causal_conv1d,
+        "chunk_gated_delta_rule": linear_attention.chunk_gated_delta_rule,
+    },
     "megatron.core.transformer.transformer_block": {"LayerNormImpl": CpuNorm},
     "megatron.core.transformer.moe.token_dispatcher": {"maybe_move_tensor_to_cpu": _on_cpu},
     "megatron.core.models.vision.vit_layer_specs": {
@@ -186,7 +204,7 @@ STAND_INS: Mapping[str, Mapping[str, Any]] = {
     "megatron.bridge.models.qwen_vl.modelling_qwen3_vl.model": _MERGER,
     "megatron.bridge.models.qwen_vl.qwen35_vl_provider": _MERGER,
 }
-"""Modules that name layers of Transformer Engine, and what they get instead."""
+"""Modules that name layers or kernels for GPUs, and what they get instead."""
 
 
 @contextmanager

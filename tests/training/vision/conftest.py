@@ -85,7 +85,7 @@ def pairs(hardware: None, folder: Callable[[tiny.Kind], Path]) -> Iterator[Mappi
         stack.callback(parallel_state.destroy_model_parallel)
         with warnings.catch_warnings():  # Bridge builds with what it calls deprecated
             warnings.simplefilter("ignore")
-            made = {kind: _pair(folder(kind)) for kind in ("dense", "moe")}
+            made = {kind: _pair(folder(kind)) for kind in tiny.KINDS}
         yield made
 
 

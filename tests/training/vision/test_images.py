@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def model(folder):
-    return folder("dense")
+    return folder("qwen3_vl")
 
 
 @pytest.fixture(scope="module")

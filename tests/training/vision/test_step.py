@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.training.vision import documents
+from tests.training.vision import documents, tiny
 
 pytestmark = [
     pytest.mark.slow,
@@ -60,7 +60,7 @@ def step(state, pair, *pack):
     return loss.detach(), tokens, gradients
 
 
-@pytest.mark.parametrize("kind", ["dense", "moe"])
+@pytest.mark.parametrize("kind", tiny.KINDS)
 def test_the_loss_of_a_pack_is_that_of_its_documents(state, pairs, kind):
     pair = pairs[kind]
     pack = [pair.document(number, images) for number, images in enumerate((1, 0, 2))]
@@ -73,7 +73,7 @@ def test_the_loss_of_a_pack_is_that_of_its_documents(state, pairs, kind):
         assert (gradient - expected).abs().max() <= 1e-4 * expected.abs().max() + 1e-7, name
 
 
-@pytest.mark.parametrize("kind", ["dense", "moe"])
+@pytest.mark.parametrize("kind", tiny.KINDS)
 def test_without_an_image_the_vision_tower_has_gradients_of_zero(state, pairs, kind):
     """None at all would hang or fail where the reduction of gradients overlaps the backward."""
     pair = pairs[kind]
@@ -94,7 +94,7 @@ def test_without_an_image_the_vision_tower_has_gradients_of_zero(state, pairs, k
     assert (output * made["loss_mask"]).sum() == loss
 
 
-@pytest.mark.parametrize("kind", ["dense", "moe"])
+@pytest.mark.parametrize("kind", tiny.KINDS)
 def test_a_frozen_tower_is_not_run_for_nothing(state, pairs, kind):
     pair = pairs[kind]
     tower = pair.model.vision_model

@@ -1,16 +1,20 @@
-"""Qwen3-VL small enough to be made in a test: weights, tokenizer, processor and chat template.
+"""Qwen3-VL and Qwen3.5 small enough to be made in a test.
 
-The directory is what `AutoBridge` and `factory.data.encoding` read of a published model. About a
-quarter of a million parameters, made in less than a second, and nothing comes from a hub.
+Weights, tokenizer, processor and chat template: the directory is what `AutoBridge` and
+`factory.data.encoding` read of a published model. About a quarter of a million parameters, made
+in less than a second, and nothing comes from a hub.
 """
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tests.data.encoding import qwen_like
 
-type Kind = Literal["dense", "moe"]
+type Kind = Literal["qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"]
+"""As transformers names the type of a model."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind.__value__)
 
 PATCH = 16
 MERGE = 2
@@ -47,10 +51,26 @@ VISION: dict[str, Any] = {
     "num_position_embeddings": 64,
     "deepstack_visual_indexes": [0, 1],
 }
+LINEAR: dict[str, Any] = {
+    "layer_types": ["linear_attention", "full_attention"],
+    "linear_conv_kernel_dim": 4,
+    "linear_key_head_dim": 16,
+    "linear_value_head_dim": 16,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "rope_parameters": {
+        **TEXT["rope_parameters"],
+        "mrope_section": [2, 1, 1],
+        "partial_rotary_factor": 0.5,
+    },
+}
+"""What Qwen3.5 has instead: every other layer is a gated delta rule."""
+
 EXPERTS: dict[str, Any] = {
     "num_experts": 4,
     "num_experts_per_tok": 2,
     "moe_intermediate_size": 32,
+    "shared_expert_intermediate_size": 32,
     "decoder_sparse_step": 1,
     "mlp_only_layers": [],
     "norm_topk_prob": True,
@@ -107,12 +127,13 @@ def _tokens(folder: Path) -> dict[str, int]:
 def _model(kind: Kind, tokens: dict[str, int]) -> Any:
     import transformers
 
-    options = {"vision_config": VISION, "tie_word_embeddings": False, **tokens}
-    if kind == "moe":
-        config = transformers.Qwen3VLMoeConfig(text_config=TEXT | EXPERTS, **options)
-        return transformers.Qwen3VLMoeForConditionalGeneration(config).float()
-    config = transformers.Qwen3VLConfig(text_config=TEXT, **options)
-    return transformers.Qwen3VLForConditionalGeneration(config).float()
+    new = kind.startswith("qwen3_5")
+    text = TEXT | (LINEAR if new else {}) | (EXPERTS if kind.endswith("_moe") else {})
+    vision = {name: value for name, value in VISION.items() if not (new and "deepstack" in name)}
+    config = transformers.AutoConfig.for_model(
+        kind, text_config=text, vision_config=vision, tie_word_embeddings=False, **tokens
+    )
+    return transformers.AutoModelForImageTextToText.from_config(config).float()
 
 
 def for_cpu(provider: Any) -> None:
@@ -127,3 +148,4 @@ def for_cpu(provider: Any) -> None:
             assign(SimpleNamespace(model=provider), path, value)
     for part in ("language_model", "vision_model", "vision_projection"):
         setattr(provider, f"freeze_{part}", False)
+    provider.mtp_num_layers = None  # transformers has no layers that predict further ahead
