@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from factory.data.identifiers import Finding, Kind, scan_text
+from factory.data.identifiers.kinds import Finding, Kind
+from factory.data.identifiers.text import scan_text
 from factory.data.identifiers.flatten import object_text
 
 SHARED = Path(

@@ -19,7 +19,7 @@ from factory.data.fetch import git as fetch_git
 from factory.data.fetch import local, objects, partner, staging_area
 from factory.data.fetch.errand import Errand
 from factory.data.formats import beside
-from factory.data.identifiers import read_statement
+from factory.data.identifiers.statement import read_statement
 from factory.data.pattern import Pattern, Rows
 from factory.data.phases import Workshop
 from factory.data.progress import silent

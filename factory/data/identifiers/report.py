@@ -12,7 +12,6 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from factory.data.identifiers.kinds import SURROGATES, Kind
-from factory.data.identifiers.text import scan_text
 
 MAXIMUM_POSITIONS = 100_000
 """Positions that a report keeps; counts and rejected rows are complete."""
@@ -133,6 +132,8 @@ class ScanReport:
 
 def shown(name: str, number: int) -> str:
     """A file's name for reports and errors, unless the name itself holds an identifier."""
+    from factory.data.identifiers.text import scan_text
+
     spaced = name.replace("_", " ").replace("/", " / ")
     found = [one for text in (name, spaced) for one in scan_text(text) if one.direct]
     return f"file {number} (its name is withheld)" if found or _odd(name) else name

@@ -11,7 +11,8 @@ import pytest
 from pydicom.dataset import FileDataset, FileMetaDataset
 from pydicom.uid import ExplicitVRLittleEndian
 
-from factory.data.identifiers import HeaderFinding, Kind, scan_dicom
+from factory.data.identifiers.dicom import scan_dicom
+from factory.data.identifiers.kinds import HeaderFinding, Kind
 from factory.data.identifiers.dicom import is_dicom
 from factory.data.identifiers.dicom_table import profile
 

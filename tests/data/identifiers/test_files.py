@@ -17,8 +17,11 @@ import pytest
 import zstandard
 from PIL import Image
 
-from factory.data.identifiers import Kind, ScanReport, Thresholds, read_statement, scan_files
 from factory.data.identifiers import text as text_module
+from factory.data.identifiers.files import scan_files
+from factory.data.identifiers.kinds import Kind
+from factory.data.identifiers.report import ScanReport, Thresholds
+from factory.data.identifiers.statement import read_statement
 from factory.data.pattern import Rows
 from factory.errors import ScanFailed
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from factory.data.identifiers import read_statement, verify_files
+from factory.data.identifiers.statement import read_statement
+from factory.data.identifiers.verify import verify_files
 from factory.errors import DeliveryRefused
 
 CANARY = "canary-7f3a@example.org"

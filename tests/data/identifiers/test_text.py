@@ -13,8 +13,10 @@ from urllib.parse import quote
 import phonenumbers
 import pytest
 
-from factory.data.identifiers import Kind, recognizers, scan_text
+from factory.data.identifiers import recognizers
 from factory.data.identifiers import text as text_module
+from factory.data.identifiers.kinds import Kind
+from factory.data.identifiers.text import scan_text
 from factory.errors import ScanFailed
 
 FOUND = [
