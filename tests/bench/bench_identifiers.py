@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from factory.data.identifiers.flatten import object_text
 from factory.data.identifiers.kinds import Finding, Kind
 from factory.data.identifiers.text import scan_text
-from factory.data.identifiers.flatten import object_text
 
 SHARED = Path(
     os.environ.get("FACTORY_SHARED_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")

@@ -11,10 +11,9 @@ import pytest
 from pydicom.dataset import FileDataset, FileMetaDataset
 from pydicom.uid import ExplicitVRLittleEndian
 
-from factory.data.identifiers.dicom import scan_dicom
-from factory.data.identifiers.kinds import HeaderFinding, Kind
-from factory.data.identifiers.dicom import is_dicom
+from factory.data.identifiers.dicom import is_dicom, scan_dicom
 from factory.data.identifiers.dicom_table import profile
+from factory.data.identifiers.kinds import HeaderFinding, Kind
 
 CT = "1.2.840.10008.5.1.4.1.1.2"
 SECONDARY_CAPTURE = "1.2.840.10008.5.1.4.1.1.7"
