@@ -18,6 +18,8 @@ from factory.cli import (
     dev,
     differences,
     launch,
+    mixture,
+    recipe,
     rejected,
     retention,
     runs,
@@ -39,7 +41,9 @@ datasets.register(app)
 cards.register(app)
 rejected.register(app)
 launch.register(app)
+mixture.register(app)
 app.add_typer(runs.app, name="runs")
+app.add_typer(recipe.app, name="recipe")
 demo.register(app)
 dev.register(app)
 

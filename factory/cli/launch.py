@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from factory.cli.assignment import assignment
 from factory.cli.output import JsonFlag, console, print_json
 from factory.cli.progress import Progress
 from factory.data.engines import LOCAL, NAMES
@@ -48,6 +49,10 @@ def materialize(
         progress=progress.line,
     )
     _report(result, json)
+    if limit is not None and not json:
+        console.print(
+            f"Limited to the first {limit:,} rows: nothing became current, and no run trains on it."
+        )
 
 
 def launch(
@@ -64,18 +69,11 @@ def launch(
     progress = Progress(quiet=json)
     result = control.launch(
         job,
-        dict(map(_assignment, settings or ())),
+        dict(map(assignment, settings or ())),
         settings=Settings.from_environment(),
         progress=progress.line,
     )
     _report(result, json)
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    field, equals, value = text.partition("=")
-    if not equals or not field:
-        raise SpecError(f"--set {text!r} is not FIELD=VALUE. For instance: --set workers=2")
-    return field.strip(), value.strip()
 
 
 def _report(result: "LaunchResult", json: bool) -> None:
