@@ -12,6 +12,7 @@ of the sources that this process has loaded.
 """
 
 import ast
+import bisect
 import functools
 import hashlib
 import importlib.metadata
@@ -197,7 +198,8 @@ def _roots(top: str) -> tuple[Path, ...]:
 def _read(file: Path) -> _Source:
     content = file.read_bytes()
     tree = ast.parse(content, filename=str(file))
-    statements = list(_statements(tree.body))
+    lines = [n for n, line in enumerate(content.splitlines(), start=1) if b"import" in line]
+    statements = list(_statements(tree.body, lines))
     return _Source(
         sha256=hashlib.sha256(deciding(content, tree)).hexdigest(),
         imports=tuple(found for node in statements for _, found in _imports(node, file)),
@@ -205,19 +207,32 @@ def _read(file: Path) -> _Source:
     )
 
 
-def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Import statements at any depth, except those that only a type checker executes."""
+def _statements(
+    body: Iterable[ast.stmt], lines: list[int]
+) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Import statements at any depth, except those that only a type checker executes.
+
+    `lines` are those with the word `import`: what holds none of them is not looked into.
+    """
     for statement in body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             yield statement
             continue
+        at = bisect.bisect_left(lines, statement.lineno)
+        if at == len(lines) or lines[at] > (statement.end_lineno or statement.lineno):
+            continue
         blocks = [getattr(statement, name, ()) for name in ("body", "orelse", "finalbody")]
-        if isinstance(statement, ast.If) and ast.unparse(statement.test).endswith("TYPE_CHECKING"):
+        if isinstance(statement, ast.If) and _is_for_type_checkers(statement.test):
             blocks = blocks[1:]
         blocks += [handler.body for handler in getattr(statement, "handlers", ())]
         blocks += [case.body for case in getattr(statement, "cases", ())]
         for block in blocks:
-            yield from _statements(block)
+            yield from _statements(block, lines)
+
+
+def _is_for_type_checkers(test: ast.expr) -> bool:
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return name == "TYPE_CHECKING"
 
 
 def _imports(node: ast.Import | ast.ImportFrom, file: Path) -> Iterator[tuple[str, _Import]]:

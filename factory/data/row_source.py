@@ -21,10 +21,13 @@ def deciding(content: bytes, tree: ast.Module) -> bytes:
         content: the source, in UTF-8.
         tree: the same, parsed.
     """
+    declarations = list(_declarations(tree))
+    if not declarations:
+        return content
     starts = [0, *(found.end() for found in _LINE_END.finditer(content))]
     parts: list[bytes] = []
     position = 0
-    for call in _declarations(tree):
+    for call in declarations:
         kept = [
             content[slice(*_span(one, starts))]
             for one in (*call.args, *call.keywords)
