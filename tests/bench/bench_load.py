@@ -222,10 +222,12 @@ def _generate(folder: Path, declarations: int) -> None:
     shutil.copytree(
         CHECKOUT / "definitions",
         target,
-        ignore=shutil.ignore_patterns("__pycache__", "mixes", "text", "private"),
+        ignore=shutil.ignore_patterns("__pycache__", "mixes", "datasets"),
     )
     package = target / "datasets" / "public" / "text"
-    package.mkdir()
+    package.mkdir(parents=True)
+    for folder in (package, *package.parents[:2]):
+        (folder / "__init__.py").touch()
     for i in range(declarations):
         (package / f"generated_{i:04d}.py").write_text(DECLARATION.format(i=i))
     mixes = target / "mixes"
