@@ -30,6 +30,7 @@ FREE_CHECK_NAMES = (
     "shares",
     "index_opens",
     "count_equals_split",
+    "entries_equal_split",
 )
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,100}")

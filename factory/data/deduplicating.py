@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from factory.data import deduplicate, layout, publish, table
 from factory.data.content import RowsHash
 from factory.data.dedup_policy import Dedup
+from factory.data.duplicate_checks import hash_of_ids
 from factory.data.engines import Tick
 from factory.data.finished import Facts, Finished
 from factory.data.phases import Workshop
@@ -53,11 +54,17 @@ def deduplicated(job: "Job", staging: Staging, shop: Workshop) -> None:
         facts={
             "duplicates": decided.facts["duplicates"],
             "clean_rows": rows,
+            "clean_ids": _ids(job, shards),
             "rows_read": seen["rows_read"],
             "rejected_rows": sum(seen["rejected"].values()),
             "statistics": counted.facts(),
         },
     )
+
+
+def _ids(job: "Job", shards: Sequence[Shard]) -> dict[str, Any]:
+    """The ids of everything that was cleaned, as a hash: a check compares what became of them."""
+    return hash_of_ids(job.input.path / shard.names[0] for shard in shards).facts()
 
 
 @dataclass(frozen=True)

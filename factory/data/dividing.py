@@ -44,7 +44,7 @@ def divided(job: "Job", staging: Staging, shop: Workshop) -> None:
     for name in shares:
         publish.take_over(staging, layout.split_table(name), _file(name), done)
     publish.share(staging, job.input, layout.IMAGES)
-    contents = {name: one.hexdigest() for name, one in hashes.items()}
+    contents: dict[str, Any] = {name: one.hexdigest() for name, one in hashes.items()}
     staging.describe(
         content_id=hashlib.sha256(canonical(contents)).hexdigest(),
         rows=sum(one.count for one in hashes.values()),
@@ -53,6 +53,7 @@ def divided(job: "Job", staging: Staging, shop: Workshop) -> None:
             "rows": {name: one.count for name, one in hashes.items()},
             "groups": assigned.facts["groups"],
             "filled": assigned.facts["filled"],
+            "contents": contents,
             "input_rows": job.input.manifest.rows,
             "input_content": job.input.manifest.content_id,
         },

@@ -1,8 +1,8 @@
 """The checks that every dataset gets, and running all checks of a version.
 
 What a declaration can add is in `checks`; the checks on removed duplicates are written in
-`duplicate_checks`, that on images in `image_checks`. All of these block: a version that fails one
-stays beside the current one and never replaces it.
+`duplicate_checks`, that on images in `image_checks`, that on entries in `entry_checks`. All of
+these block: a version that fails one stays beside the current one and never replaces it.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from factory.data import duplicate_checks, image_checks, layout
 from factory.data.check_form import form
 from factory.data.checks import Check, CheckResult
+from factory.data.entry_checks import EntriesEqualSplit
 
 if TYPE_CHECKING:
     from factory.data.dataset import Dataset
@@ -56,6 +57,12 @@ def free_checks(kind: str, dataset: "Dataset") -> tuple[Check, ...]:
             return (
                 _check("index_opens", index_opens, kind, "Energon's index of the shards opens."),
                 _check("count_equals_split", count_equals_split, kind, "As many as the split."),
+                _check(
+                    "entries_equal_split",
+                    EntriesEqualSplit(dataset.loss),
+                    kind,
+                    "Entries, images and loss policy are those of the split.",
+                ),
             )
 
 

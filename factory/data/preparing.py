@@ -57,12 +57,14 @@ def prepared(job: "Job", staging: Staging, shop: Workshop) -> None:
     policy = job.step.dataset.loss
     energon.write_loss(staging.path, policy)
     contents = [content for one in done for content in one.facts["contents"]]
+    divided = layout.facts_of(job.input.path)
     staging.describe(
         content_id=energon.content_id(contents, per_shard, policy),
         rows=planned.facts["rows"],
         facts={
             "shards": buckets.shards,
-            "split_rows": layout.facts_of(job.input.path)["rows"][split],
+            "split_rows": divided["rows"][split],
+            "split_content": divided["contents"][split],
             "characters": sum(one.facts["characters"] for one in scattered),
         },
     )

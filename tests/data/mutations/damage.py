@@ -98,6 +98,23 @@ def without_entry(*, index_too: bool) -> Damage:
     return damage
 
 
+def members(change: Callable[[str, bytes], tuple[str, bytes] | None]) -> Damage:
+    """Change the names and contents of what lies in the first shard, or leave some of it out."""
+
+    def damage(version: Path) -> None:
+        path = version / energon.shard_name(0)
+        with tarfile.open(path) as tar:
+            held = [(one.name, tar.extractfile(one)) for one in tar.getmembers()]
+            changed = [change(name, file.read()) for name, file in held if file is not None]
+        with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+            for name, data in filter(None, changed):
+                entry = tarfile.TarInfo(name)
+                entry.size = len(data)
+                tar.addfile(entry, io.BytesIO(data))
+
+    return damage
+
+
 def unindexed(version: Path) -> None:
     """Take a sample out of Energon's table of samples."""
     with closing(sqlite3.connect(version / energon.META / "index.sqlite")) as index:

@@ -263,6 +263,13 @@ DEDUPLICATED = (
     Mutation(
         "deduplicated",
         "kept_or_removed",
+        "a sample has become another one",
+        "their ids are not those of the cleaned samples",
+        damage.rows_of("samples", _first(id="letter-99")),
+    ),
+    Mutation(
+        "deduplicated",
+        "kept_or_removed",
         "a sample is both kept and removed",
         "1 are both kept and removed",
         _in_both,
@@ -378,6 +385,48 @@ ENERGON = (
         "shards and index lack a sample of the split",
         "samples in the split",
         damage.without_entry(index_too=True),
+    ),
+    Mutation(
+        "energon",
+        "entries_equal_split",
+        "an entry says something else than its sample",
+        "the 14 entries are not the samples of the split",
+        damage.members(lambda name, data: (name, data.replace(b"letter ", b"Letter "))),
+    ),
+    Mutation(
+        "energon",
+        "entries_equal_split",
+        "an entry has the name of another",
+        "does not have the name of its sample",
+        damage.members(lambda name, data: (name.replace("letter-", "letter-9"), data)),
+    ),
+    Mutation(
+        "energon",
+        "entries_equal_split",
+        "an image is gone",
+        "images, and not just these lie beside it",
+        damage.members(lambda name, data: None if name.endswith(".png") else (name, data)),
+    ),
+    Mutation(
+        "energon",
+        "entries_equal_split",
+        "an image is another one",
+        "images, and not just these lie beside it",
+        damage.members(lambda name, data: (name, data + b"x" if name.endswith(".png") else data)),
+    ),
+    Mutation(
+        "energon",
+        "entries_equal_split",
+        "an image has the name of another",
+        "has an image under the name of another",
+        damage.members(lambda name, data: (name.replace(".png", "0.png"), data)),
+    ),
+    Mutation(
+        "energon",
+        "entries_equal_split",
+        "the loss policy beside the shards is another one",
+        "loss.json is not what is declared",
+        damage.content("loss.json", lambda data: data.replace(b"answer", b"question")),
     ),
 )
 
