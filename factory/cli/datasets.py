@@ -7,6 +7,7 @@ import typer
 
 from factory.cli.output import JsonFlag, console, print_json, table
 from factory.cli.versions import open_namespace
+from factory.data.template import KINDS, declaration
 from factory.errors import DeclarationError
 from factory.keys import parse
 from factory.settings import CHECKOUT
@@ -48,14 +49,16 @@ def list_datasets(json: JsonFlag = False) -> None:
 
 def new_dataset(
     key: Annotated[str, typer.Argument(metavar="KEY", help="For instance public/text/medquad.")],
+    kind: Annotated[
+        str, typer.Option(metavar=" | ".join(KINDS), help="What a row becomes.")
+    ] = KINDS[0],
     json: JsonFlag = False,
 ) -> None:
-    """Write a declaration with holes to fill in."""
-    from factory.data.template import declaration
+    """Write a declaration with holes to fill in; of a partner's delivery where KEY is private."""
 
     _refuse_nesting(key)
     target = CHECKOUT / "definitions" / "datasets" / f"{parse(key)}.py"
-    text = declaration(parse(key))
+    text = declaration(parse(key), kind)
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with target.open("x", encoding="utf-8") as file:

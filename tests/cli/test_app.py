@@ -101,6 +101,12 @@ def test_a_run_half_way_is_shown_without_its_last_partial_line(
     assert "'ffff'" in missing.err
 
 
+def test_new_dataset_of_a_kind_that_there_is_not(factory: Factory) -> None:
+    found = factory("new-dataset", "public/text/nothing", "--kind", "video")
+    assert found.code == 1
+    assert "no template for 'video'; write one of document, article" in found.err
+
+
 def test_new_dataset_never_nests(factory: Factory) -> None:
     for key in ("public/text", "public/text/plos/raw"):
         found = factory("new-dataset", key)
