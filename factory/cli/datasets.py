@@ -55,7 +55,6 @@ def new_dataset(
     json: JsonFlag = False,
 ) -> None:
     """Write a declaration with holes to fill in; of a partner's delivery where KEY is private."""
-
     _refuse_nesting(key)
     target = CHECKOUT / "definitions" / "datasets" / f"{parse(key)}.py"
     text = declaration(parse(key), kind)
