@@ -9,6 +9,7 @@ from tests.data.mutations import (
     of_reading,
     of_sources,
     of_steps,
+    of_streams,
 )
 from tests.data.mutations.refusal import Refusal
 
@@ -19,6 +20,7 @@ BY_CHAPTER: Mapping[str, tuple[Refusal, ...]] = {
     "Images": of_images.REFUSALS,
     "Conversations and FHIR": of_conversations.REFUSALS,
     "Steps, versions and runs": of_steps.REFUSALS,
+    "Streams of runs": of_streams.REFUSALS,
 }
 
 REFUSALS = tuple(one for chapter in BY_CHAPTER.values() for one in chapter)
