@@ -9,7 +9,8 @@ An error names the value, says what follows from it and what to do::
     |-- SettingsError           the environment names something that is not there
     |-- NamespaceError          the namespace refuses: missing, read-only, locked, unknown version
     |   |-- DamagedVersion      files differ from the manifest
-    |   `-- ChecksNotPassed     a version would become current without its blocking checks
+    |   |-- ChecksNotPassed     a version would become current without its blocking checks
+    |   `-- Superseded          an attempt of a run writes although it does not hold the run
     |-- SourceError             source data cannot be fetched, or is not what was declared
     |   |-- DeliveryRefused     a partner's delivery is not what its statement says
     |   `-- ScanFailed          a text could not be read for identifiers, so it counts as unread
@@ -18,6 +19,7 @@ An error names the value, says what follows from it and what to do::
     |-- StepError               a dataset step cannot finish with what it was given
     |   `-- StepInterrupted     a worker of it died; what is finished is kept
     |-- SpecError               a run spec that cannot be run: unknown name, field or value
+    |   `-- ResumeRefused       a run would go on with other data than it began with
     |-- GateRefused             a run's datasets do not hold what a run needs
     `-- RunFailed               a training run ended without success
 """
@@ -58,6 +60,10 @@ class ChecksNotPassed(NamespaceError):
     """A version would become current although a blocking check has not passed for it."""
 
 
+class Superseded(NamespaceError):
+    """An attempt of a run would write although another driver holds the run."""
+
+
 class SourceError(FactoryError):
     """Source data cannot be fetched, or is not what was declared."""
 
@@ -95,6 +101,10 @@ class StepInterrupted(StepError):
 
 class SpecError(FactoryError):
     """A run spec that cannot be run: an unknown name, field or value."""
+
+
+class ResumeRefused(SpecError):
+    """A run would go on from a checkpoint whose data it would not continue exactly."""
 
 
 class GateRefused(FactoryError):

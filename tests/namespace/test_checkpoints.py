@@ -1,0 +1,145 @@
+"""Checkpoints: complete or absent, and every damage is found."""
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from factory.namespace import Namespace, RunDirectory
+from factory.namespace.checkpoints import (
+    CHECKPOINTS,
+    MARKER,
+    Checkpoint,
+    Marker,
+    checkpoint_path,
+    complete,
+    complete_checkpoints,
+    files_below,
+    incomplete_checkpoints,
+    measured,
+    remove,
+    set_aside,
+)
+from tests.forking import forked
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    return Namespace(tmp_path).open_run("public", "run-1")
+
+
+def begin(run: RunDirectory, step: int) -> Path:
+    """What a trainer leaves before anybody has completed it."""
+    path = checkpoint_path(run, step)
+    (path / "factory").mkdir(parents=True)
+    for name in (".metadata", "__0_0.distcp", "__1_0.distcp", "factory/states-dprank000.json"):
+        (path / name).write_bytes(f"{name} of {step}".encode() * 50)
+    return path
+
+
+def finish(path: Path, step: int, attempt: int = 1) -> Checkpoint:
+    files = measured(path, files_below(path))
+    return complete(path, Marker(step=step, attempt=attempt, identity={"seed": 1}, files=files))
+
+
+def test_without_its_marker_it_does_not_exist(run: RunDirectory) -> None:
+    assert complete_checkpoints(run) == []
+    path = begin(run, 40)
+    assert complete_checkpoints(run) == []
+    assert incomplete_checkpoints(run) == [path]
+    finish(path, 40)
+    finish(begin(run, 120), 120)
+    finish(begin(run, 80), 80)
+    assert [one.step for one in complete_checkpoints(run)] == [40, 80, 120]
+    assert incomplete_checkpoints(run) == []
+    assert ".metadata" in complete_checkpoints(run)[0].marker.files
+    assert MARKER not in complete_checkpoints(run)[0].marker.files
+
+
+@pytest.mark.parametrize("cut", [0, 1, 100])
+def test_a_marker_that_is_cut_completes_nothing(run: RunDirectory, cut: int) -> None:
+    path = begin(run, 40)
+    finish(path, 40)
+    (path / MARKER).write_bytes((path / MARKER).read_bytes()[:cut])
+    assert complete_checkpoints(run) == []
+    assert incomplete_checkpoints(run) == [path]
+
+
+def test_a_marker_of_another_step_completes_nothing(run: RunDirectory) -> None:
+    path = finish(begin(run, 40), 40).path
+    path.replace(checkpoint_path(run, 80))
+    assert complete_checkpoints(run) == []
+
+
+def test_it_is_completed_once(run: RunDirectory) -> None:
+    path = begin(run, 40)
+    finish(path, 40)
+    with pytest.raises(FileExistsError):
+        finish(path, 40, attempt=2)
+    assert complete_checkpoints(run)[0].marker.attempt == 1
+    assert complete_checkpoints(run)[0].damage() == []
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (flip, "has other content than when it was completed"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "bytes, not"),
+        (Path.unlink, "cannot be read (No such file or directory)"),
+    ],
+)
+def test_damage_is_found_in_any_file(run: RunDirectory, damage, says: str) -> None:
+    names = sorted(finish(begin(run, 40), 40).marker.files)
+    for step, name in enumerate(names, start=100):
+        checkpoint = finish(begin(run, step), step)
+        damage(checkpoint.path / name)
+        [found] = checkpoint.damage()
+        assert found.path == name
+        assert says in found.problem
+        assert checkpoint.damage([other for other in names if other != name]) == []
+
+
+def test_one_that_is_set_aside_is_kept_and_counts_no_more(run: RunDirectory) -> None:
+    path = finish(begin(run, 40), 40).path
+    kept = set_aside(run, path, 2)
+    assert kept == run.path / CHECKPOINTS / "damaged" / "iter_0000040.attempt-2"
+    assert (kept / MARKER).is_file()
+    assert complete_checkpoints(run) == []
+    assert incomplete_checkpoints(run) == []
+
+
+def test_a_removal_that_is_cut_short_leaves_no_half_checkpoint(run: RunDirectory) -> None:
+    path = finish(begin(run, 40), 40).path
+    (path / MARKER).unlink()  # what `remove` does first
+    assert complete_checkpoints(run) == []
+    remove(path)
+    assert not path.exists()
+
+
+def test_a_kill_at_any_moment_of_completing_leaves_it_complete_or_absent(run) -> None:
+    began = time.monotonic()
+    os.waitpid(forked(lambda: finish(begin(run, 1000), 1000)), 0)
+    takes = time.monotonic() - began
+    chance = random.Random(5)
+    states: set[bool] = set()
+    for step in range(1, 41):
+        path = begin(run, step)
+        child = forked(lambda: finish(path, step))  # noqa: B023
+        time.sleep(chance.uniform(0, 2 * takes))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        found = [one for one in complete_checkpoints(run) if one.step == step]
+        states.add(bool(found))
+        for checkpoint in found:
+            assert checkpoint.damage() == []
+        assert (path in incomplete_checkpoints(run)) != bool(found)
+    assert states == {True, False}
