@@ -5,7 +5,6 @@ carries its images as `pixel_values` and `image_grid_thw` and its positions in t
 that nothing is worked out from token ids on the GPU.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -14,16 +13,33 @@ from megatron.bridge.training.state import GlobalState
 from megatron.bridge.training.utils.visual_inputs import GenericVisualInputs
 from megatron.core.utils import unwrap_model
 
-VISUAL = ("pixel_values", "image_grid_thw")
-
 
 def sees(config: Any) -> bool:
     """Whether a model provider of Bridge makes a model that sees images."""
     return getattr(config, "vision_config", None) is not None
 
 
+class _Batches:
+    """The batches of a loader, with their images where Bridge looks for them."""
+
+    def __init__(self, data_iterator: Any) -> None:
+        self.data_iterator = data_iterator
+        self.images = False
+
+    def __iter__(self) -> "_Batches":
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        batch: dict[str, Any] = next(self.data_iterator)
+        visual = GenericVisualInputs(
+            pixel_values=batch.get("pixel_values"), image_grid_thw=batch.get("image_grid_thw")
+        )
+        self.images = visual.pixel_values is not None
+        return {**batch, "visual_inputs": visual}
+
+
 def forward_step(
-    state: GlobalState, data_iterator: Iterator[Any], model: Any, return_schedule_plan: bool = False
+    state: GlobalState, data_iterator: Any, model: Any, return_schedule_plan: bool = False
 ) -> tuple[Any, Any]:
     """One micro-batch forward.
 
@@ -31,16 +47,9 @@ def forward_step(
     Its parameters then have a gradient in every micro-batch, which the overlapped reduction of
     gradients asks for, and neither loss nor gradients change.
     """
-    seen: list[bool] = []
-
-    def batches() -> Iterator[dict[str, Any]]:
-        for batch in data_iterator:
-            visual = {name: batch.get(name) for name in VISUAL}
-            seen.append(visual["pixel_values"] is not None)
-            yield {**batch, "visual_inputs": GenericVisualInputs(**visual)}
-
-    output, loss_function = vlm_step.forward_step(state, batches(), model, return_schedule_plan)
-    if not any(seen) and not return_schedule_plan:
+    batches = _Batches(data_iterator)
+    output, loss_function = vlm_step.forward_step(state, batches, model, return_schedule_plan)
+    if not batches.images and not return_schedule_plan:
         bare: Any = unwrap_model(model)
         if bare.vision_model is not None:  # it is on the first pipeline stage only
             output = _with_blank(output, bare.vision_model)
