@@ -137,6 +137,11 @@ class MixLock(BaseModel, frozen=True, extra="forbid"):
         return hashlib.sha256(canonical(decides)).hexdigest()
 
     @property
+    def pins(self) -> Self:
+        """The lock without what to expect."""
+        return self.model_copy(update={"expectations": None})
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """The key of every source, by its number."""
         return tuple(source.key for source in self.sources)
