@@ -40,8 +40,8 @@ def row_text(row: Row) -> RowText:
     """The text of a row of any kind."""
     if row.json is not None:
         return object_text(row.json)
-    if row.xml is not None:
-        return RowText("\n".join(_element_lines(row.xml)), 0)
+    if row.is_xml:
+        return RowText("\n".join(_element_lines(row.element)), 0)
     if row.plain is not None:
         return RowText(row.plain, 0)
     text = decode(row.data or b"")
