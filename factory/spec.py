@@ -48,6 +48,14 @@ class RunSpec(BaseModel, frozen=True, extra="forbid"):
         description="Energon loader processes of each rank; 0 loads in the training process.",
     )
     seed: int = Field(default=1234, ge=1, le=2**31 - 1, description="Seed of model and data order.")
+    ledger: bool = Field(
+        default=True,
+        description="Count what the run sees of each dataset, and hold it against the mix.",
+    )
+    chain: bool = Field(
+        default=True,
+        description="Write down a hash over all that each rank reads, at every step.",
+    )
     run_limit_hours: float = Field(
         default=24.0,
         gt=0,
@@ -92,5 +100,27 @@ class Launch(BaseModel, frozen=True, extra="forbid"):
         description="Version of every asset that the run reads, by asset key: "
         "{'public/text/plos/energon/train': '4f2a...'}."
     )
+    mix_lock: str = Field(
+        default="",
+        description="Hash of `mix.lock` in the run's directory; empty where no gate has written "
+        "one, and the driver locks the mix with these versions.",
+    )
     image: str | None = Field(description="Image by digest; none for a working tree.")
     code: CodeIdentity
+    rank_environment: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="Variables of every rank, from the cluster's file: {'NCCL_IB_HCA': 'mlx5'}.",
+    )
+    grace_seconds: float = Field(
+        default=30.0,
+        ge=0,
+        description="What the driver gets to save and end once it was told to stop, from the "
+        "cluster's file.",
+    )
+    fresh_data: bool = Field(
+        default=False,
+        description="Go on with the weights of the last checkpoint and the data from the start.",
+    )
+    redistribute: bool = Field(
+        default=False, description="Go on with the data on another number of data-parallel ranks."
+    )

@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from dagster_pipes import (
     PipesParams,
 )
 
+from factory.errors import Superseded
 from factory.reports import MESSAGES_DIRECTORY_PARAM, chunk_name
 
 RETRY_SECONDS = 5.0
@@ -32,16 +33,24 @@ RETRY_SECONDS = 5.0
 
 
 class NamespaceMessageWriter(PipesMessageWriter["ChunkChannel"]):
-    """Give this to `open_dagster_pipes` in a driver."""
+    """Give this to `open_dagster_pipes` in a driver.
 
-    def __init__(self, *, interval_seconds: float = 0.5) -> None:
+    `check` raises `Superseded` where the driver has lost the run: then it publishes nothing more.
+    """
+
+    def __init__(
+        self, *, interval_seconds: float = 0.5, check: Callable[[], None] = lambda: None
+    ) -> None:
         self.interval_seconds = interval_seconds
+        self._check = check
 
     @contextmanager
     def open(self, params: PipesParams) -> Generator["ChunkChannel"]:
         """Open the channel into the directory that the client named."""
         channel = ChunkChannel(
-            Path(params[MESSAGES_DIRECTORY_PARAM]), interval_seconds=self.interval_seconds
+            Path(params[MESSAGES_DIRECTORY_PARAM]),
+            interval_seconds=self.interval_seconds,
+            check=self._check,
         )
         try:
             yield channel
@@ -56,9 +65,16 @@ class NamespaceMessageWriter(PipesMessageWriter["ChunkChannel"]):
 class ChunkChannel(PipesMessageWriterChannel):
     """Publishes messages in order: at once after a quiet interval, together in a busy one."""
 
-    def __init__(self, directory: Path, *, interval_seconds: float) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        interval_seconds: float,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
+        self._check = check
         self._interval = interval_seconds
         self._waiting: deque[str] = deque()
         self._next = 1 + max((int(path.stem) for path in directory.glob("[0-9]*.jsonl")), default=0)
@@ -81,6 +97,7 @@ class ChunkChannel(PipesMessageWriterChannel):
 
         Raises:
             OSError: the namespace cannot be written, so messages are lost.
+            Superseded: a later attempt holds the run, so they may not be written.
         """
         with self._changed:
             self._closed = True
@@ -98,6 +115,8 @@ class ChunkChannel(PipesMessageWriterChannel):
                 self._changed.wait_for(lambda: self._closed, timeout=max(0.0, quiet))
             try:
                 self._publish()
+            except Superseded:
+                return  # closing says it again, in the driver's own thread
             except OSError as error:
                 sys.stderr.write(f"messages wait, because {self._directory} refuses: {error}\n")
                 with self._changed:
@@ -109,6 +128,7 @@ class ChunkChannel(PipesMessageWriterChannel):
                 lines = list(self._waiting)
             if not lines:
                 return
+            self._check()
             self._write_chunk("".join(f"{line}\n" for line in lines).encode())
             with self._changed:
                 for _ in lines:

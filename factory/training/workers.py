@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from factory.errors import RunFailed, SpecError
+from factory.namespace import Damage
+from factory.namespace.checkpoints import Checkpoint
 from factory.spec import Launch, RunSpec
 
 if TYPE_CHECKING:
@@ -73,14 +75,24 @@ class Rank:
     def __repr__(self) -> str:
         return f"rank {self.rank}"  # Ray puts it before every line that this process prints
 
+    def verify(self, checkpoint: Checkpoint, names: Sequence[str]) -> list[Damage] | Failure:
+        """How those files of a checkpoint differ from what they were."""
+        return self._guarded(lambda: checkpoint.damage(names))
+
     def build(self, job: "Job") -> Prepared | Failure:
         """Build the configuration; rank 0 writes it down."""
         if isinstance(self._imported, Failure):
             return self._imported
         return self._guarded(lambda: self._build(job))
 
-    def train(self, job: "Job", address: str, port: int) -> Failure | None:
-        """Train to the end, with rank 0 at that address."""
+    def redistribute(self, job: "Job") -> Failure | None:
+        """Make the states of the data anew, for as many data-parallel ranks as there are now."""
+        from factory.training.train import redistributed
+
+        return self._guarded(lambda: redistributed(job, self.config))
+
+    def train(self, job: "Job", address: str, port: int) -> bool | Failure:
+        """Train to the end, with rank 0 at that address; whether it was told to stop before."""
         from factory.training.train import train
 
         os.environ.update(MASTER_ADDR=address, MASTER_PORT=str(port))
@@ -252,4 +264,4 @@ def _environment(launch: Launch, rank: int, local_rank: int) -> dict[str, str]:
     # No compiler on a laptop, and no threads that wait for each other by spinning: with other work
     # on the machine that made a step ten times as long.
     laptop = {"TORCHDYNAMO_DISABLE": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-    return common | (laptop if launch.profile == "cpu" else {})
+    return common | (laptop if launch.profile == "cpu" else {}) | launch.rank_environment

@@ -16,6 +16,7 @@ import pytest
 from dagster_pipes import PipesMessage
 
 from factory.control.messages import NamespaceMessageReader, messages_name, readable
+from factory.errors import Superseded
 from factory.keys import Classification
 from factory.namespace import Namespace, RunDirectory
 from factory.reports import MixtureLine, Phase, SourceCounts, StepLine, chunk_name
@@ -375,3 +376,21 @@ def test_of_many_sources_the_largest_are_shown() -> None:
     few = mixture(1)
     line = few.model_copy(update={"sources": few.sources * 4})
     assert readable(line).endswith(" and 3 more; 20.00% padding")
+
+
+def test_a_writer_that_lost_its_run_publishes_nothing_more(tmp_path: Path) -> None:
+    lost = threading.Event()
+
+    def check() -> None:
+        if lost.is_set():
+            raise Superseded("replaced by attempt 2")
+
+    channel = ChunkChannel(tmp_path, interval_seconds=0.0, check=check)
+    channel.write_message(numbered(1))
+    while not list(tmp_path.glob("[0-9]*.jsonl")):
+        time.sleep(0.01)
+    lost.set()
+    channel.write_message(numbered(2))
+    with pytest.raises(Superseded):
+        channel.close()
+    assert [path.name for path in tmp_path.iterdir()] == [chunk_name(1)]

@@ -1,0 +1,112 @@
+"""Chain: the hash over everything that a rank has read, written down at every step.
+
+`chain/rank-0000.jsonl` in the run's directory has a line for each step of each attempt. Two runs of
+equal lines have read the same batches in the same order, byte for byte, and what a later attempt
+repeats after a kill must be what was there before.
+"""
+
+import json
+import queue
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from megatron.bridge.training.callbacks import Callback, CallbackContext
+
+from factory.data.stream.account import BatchAccount, Chain
+from factory.errors import RunFailed
+from factory.namespace.attempts import Attempt
+
+CHAINS = "chain"
+
+
+class ChainLog(Callback):
+    """The chain of one data-parallel rank; of ranks that read the same, one writes."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._chain = Chain()
+        self._queue: queue.SimpleQueue[tuple[int, int, str] | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self._failure: BaseException | None = None
+
+    def on_batch(self, account: BatchAccount) -> None:
+        """Append a batch that this rank is about to train on."""
+        self._chain.add(account.digest)
+
+    def state(self) -> Mapping[str, Any]:
+        """What a checkpoint keeps of it."""
+        return self._chain.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self._chain = Chain.restored(state)
+
+    def on_train_start(self, context: CallbackContext) -> None:
+        """The process groups are there."""
+        from factory.training.resume.publisher import place
+
+        here = place()
+        if here.leads:
+            name = f"{CHAINS}/rank-{here.data_rank:04d}.jsonl"
+            self._writer = threading.Thread(
+                target=self._write, args=(name,), name="chain", daemon=True
+            )
+            self._writer.start()
+
+    def on_train_step_end(self, context: CallbackContext) -> None:
+        """Queue the line of the step. Bridge counts the step only after this call."""
+        if self._failure is not None:
+            raise self._failure
+        if self._writer is not None:
+            step = context.state.train_state.step + 1
+            self._queue.put((step, self._chain.batches, self._chain.value.hex()))
+
+    def on_train_end(self, context: CallbackContext) -> None:
+        """Wait until everything queued is on disk."""
+        self.close()
+
+    def close(self) -> None:
+        """Write what is queued and stop, also where training ended early."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            self._queue.put(None)
+            writer.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _write(self, name: str) -> None:
+        try:
+            while (entry := self._queue.get()) is not None:
+                step, batches, value = entry
+                line = {
+                    "step": step,
+                    "attempt": self._attempt.number,
+                    "batches": batches,
+                    "chain": value,
+                }
+                self._attempt.run.append(name, json.dumps(line))
+        except BaseException as failure:
+            self._failure = failure
+
+
+def chain_of(attempt: Attempt, data_rank: int) -> dict[int, str]:
+    """The chain of a data-parallel rank at every step, over all attempts.
+
+    Raises:
+        RunFailed: an attempt has read something else at a step that an earlier one had reached.
+    """
+    path = attempt.run.path / CHAINS / f"rank-{data_rank:04d}.jsonl"
+    found: dict[int, str] = {}
+    for text in path.read_text(encoding="utf-8").splitlines():
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue  # the last line of an attempt that was killed while it wrote
+        if found.setdefault(line["step"], line["chain"]) != line["chain"]:
+            raise RunFailed(
+                f"{path}: attempt {line['attempt']} has read other batches up to step "
+                f"{line['step']} than an attempt before it. It did not go on exactly, so the run "
+                "cannot be compared with others. This is a defect: report it with that file."
+            )
+    return found

@@ -1,0 +1,112 @@
+"""Redistribute: the data of a run on another number of data-parallel ranks, continued exactly.
+
+Every loader worker keeps its part of the data and its place in it, and only moves to another rank.
+So ranks times loader workers must stay what it was. The work is Energon's own, which is told here
+what it does not check: where it is asked for something else it fails without a message, it forgets
+which worker's turn it was, and it cannot go from one rank to several.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pydantic import JsonValue
+
+from factory.errors import ResumeRefused
+from factory.namespace.checkpoints import Checkpoint
+from factory.training.resume.identity import DATA_PARALLEL_SIZE, LOADER_WORKERS
+from factory.training.resume.start import data_state_name, states_name, states_of
+
+MOVED = frozenset({DATA_PARALLEL_SIZE, LOADER_WORKERS})
+"""What a redistribution may change of a run's identity."""
+
+
+def refuse_other_readers(checkpoint: Checkpoint, now: Mapping[str, JsonValue]) -> None:
+    """Return if as many processes read now as then.
+
+    Raises:
+        ResumeRefused: they do not; the message says what to set.
+    """
+    then = checkpoint.marker.identity
+    before, after = _readers(then), _readers(now)
+    if before == after:
+        return
+    ranks = _count(now, DATA_PARALLEL_SIZE)
+    hint = (
+        f"With {ranks} ranks, set loader_workers to {before // ranks}."
+        if before % ranks == 0
+        else f"{before} processes cannot be shared by {ranks} ranks: choose a divisor of {before}."
+    )
+    raise ResumeRefused(
+        f"At step {checkpoint.step}, {before} processes read the data "
+        f"({_count(then, DATA_PARALLEL_SIZE)} ranks with {_count(then, LOADER_WORKERS)} loader "
+        f"workers), now {after} would ({ranks} with {_count(now, LOADER_WORKERS)}). Each keeps its "
+        f"part, so their number cannot change. {hint}"
+    )
+
+
+def redistribute(checkpoint: Checkpoint, ranks: int, directory: Path) -> None:
+    """Write the states of a checkpoint for so many data-parallel ranks, in Bridge's form.
+
+    Raises:
+        ResumeRefused: the workers are not equally far, so their order would change.
+    """
+    before = _count(checkpoint.marker.identity, DATA_PARALLEL_SIZE)
+    found = _redistributed([_loader_state(checkpoint, rank) for rank in range(before)], ranks)
+    states = _states([states_of(checkpoint, rank) for rank in range(before)], ranks)
+    import torch
+
+    for rank, (loader, state) in enumerate(zip(found, states, strict=True)):
+        torch.save({"dataloader_state_dict": loader}, directory / data_state_name(rank))
+        (directory / states_name(rank)).parent.mkdir(exist_ok=True)
+        (directory / states_name(rank)).write_text(json.dumps(state), encoding="utf-8")
+
+
+def _loader_state(checkpoint: Checkpoint, rank: int) -> Any:
+    from megatron.bridge.training.checkpointing import energon_torch_load
+
+    load: Any = energon_torch_load
+    state = load(str(checkpoint.path / data_state_name(rank)))["dataloader_state_dict"]
+    if state.next_worker_id:
+        raise ResumeRefused(
+            f"At step {checkpoint.step}, it is the turn of loader worker {state.next_worker_id} of "
+            f"rank {rank}, in the middle of a round: on other ranks the batches would come in "
+            "another order. Go on from a checkpoint at which all workers have given equally many, "
+            "or with `--fresh-data`."
+        )
+    return state
+
+
+def _redistributed(states: Sequence[Any], ranks: int) -> list[Any]:
+    """By Energon's own command, on one file for all ranks: the only form that it always takes."""
+    import torch
+    from megatron.energon.epathlib import EPath
+    from megatron.energon.tools.checkpoint import command_redist
+
+    with TemporaryDirectory() as folder:
+        before, after = Path(folder) / "states.pt", Path(folder) / "redistributed"
+        torch.save(list(states), before)
+        command: Any = command_redist.callback
+        command([EPath(str(before))], EPath(str(after)), ranks)
+        return torch.load(after / before.name, weights_only=False)  # written here, just now
+
+
+def _states(states: Sequence[Mapping[str, Any]], ranks: int) -> list[dict[str, Any]]:
+    """Our own states. The chains begin anew, since each was of what one rank has read."""
+    from factory.observe.mixture.callback import redistributed_states
+
+    if not all("mixture" in state for state in states):  # a run that keeps no ledger
+        return [{} for _ in range(ranks)]
+    moved = redistributed_states([state["mixture"] for state in states], ranks)
+    return [{"mixture": one} for one in moved]
+
+
+def _readers(identity: Mapping[str, JsonValue]) -> int:
+    return _count(identity, DATA_PARALLEL_SIZE) * max(1, _count(identity, LOADER_WORKERS))
+
+
+def _count(identity: Mapping[str, JsonValue], name: str) -> int:
+    found = identity.get(name)
+    return found if isinstance(found, int) else 0

@@ -1,0 +1,138 @@
+"""The checkpoint that an attempt goes on from: the newest whole one; what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from factory.errors import ResumeRefused, Superseded
+from factory.namespace import Damage, Namespace
+from factory.namespace.attempts import Attempt
+from factory.namespace.checkpoints import (
+    Checkpoint,
+    Marker,
+    checkpoint_path,
+    complete,
+    files_below,
+    measured,
+)
+from factory.training.resume.identity import refuse_other_data
+from factory.training.resume.start import choose, data_state_name, shares, states_name, states_of
+
+
+@pytest.fixture
+def attempt(tmp_path: Path) -> Attempt:
+    attempt = Attempt(Namespace(tmp_path).open_run("public", "run-1"), 2)
+    attempt.claim()
+    return attempt
+
+
+def saved(attempt: Attempt, step: int, *, finished: bool = True) -> Checkpoint | None:
+    path = checkpoint_path(attempt.run, step)
+    (path / "factory").mkdir(parents=True)
+    (path / "__0_0.distcp").write_bytes(f"weights {step}".encode() * 100)
+    (path / data_state_name(0)).write_bytes(b"loader")
+    (path / states_name(0)).write_text(json.dumps({"chain": {"batches": step}}))
+    if not finished:
+        return None
+    files = measured(path, files_below(path))
+    identity = {"data-parallel size": 2, "mix": "a1b2", "seed": 7}
+    return complete(path, Marker(step=step, attempt=1, identity=identity, files=files))
+
+
+def chosen(attempt: Attempt) -> tuple[Checkpoint | None, list[tuple[str, str]]]:
+    said: list[tuple[str, str]] = []
+    found = choose(attempt, lambda one: one.damage(), lambda *words: said.append(words))
+    return found, said
+
+
+def test_the_newest_complete_one(attempt: Attempt) -> None:
+    assert chosen(attempt) == (None, [])
+    for step in (40, 120, 80):
+        saved(attempt, step)
+    saved(attempt, 160, finished=False)
+    found, said = chosen(attempt)
+    assert found is not None
+    assert found.step == 120
+    assert said == []
+    assert not checkpoint_path(attempt.run, 160).exists(), "what was never completed is removed"
+
+
+def test_a_damaged_newest_one_gives_way_to_the_one_before_loudly(attempt: Attempt) -> None:
+    for step in (40, 80, 120):
+        saved(attempt, step)
+    for step in (80, 120):
+        (checkpoint_path(attempt.run, step) / "__0_0.distcp").write_bytes(b"other")
+    found, said = chosen(attempt)
+    assert found is not None
+    assert found.step == 40
+    assert [name for name, _ in said] == ["damaged checkpoint"] * 2
+    assert "step 120 cannot be loaded: __0_0.distcp has 5 bytes, not 1,100" in said[0][1]
+    kept = attempt.run.path / "checkpoints" / "damaged"
+    assert {path.name for path in kept.iterdir()} == {
+        "iter_0000080.attempt-2",
+        "iter_0000120.attempt-2",
+    }
+
+
+def test_with_all_of_them_damaged_the_run_begins_again(attempt: Attempt) -> None:
+    saved(attempt, 40)
+    (checkpoint_path(attempt.run, 40) / states_name(0)).unlink()
+    found, said = chosen(attempt)
+    assert found is None
+    assert "states-dprank000.json cannot be read" in said[0][1]
+
+
+def test_an_attempt_that_was_replaced_touches_nothing(attempt: Attempt) -> None:
+    saved(attempt, 40, finished=False)
+    Attempt(attempt.run, 3).claim()
+    with pytest.raises(Superseded):
+        chosen(attempt)
+    assert checkpoint_path(attempt.run, 40).exists()
+
+
+def test_the_ranks_share_the_reading(attempt: Attempt) -> None:
+    names = [f"__{rank}_0.distcp" for rank in range(10)]
+    split = shares(names, 4)
+    assert sorted(name for share in split for name in share) == sorted(names)
+    assert {len(share) for share in split} == {2, 3}
+    assert shares(["one"], 3) == [["one"], [], []]
+
+
+def test_equal_data_goes_on(attempt: Attempt) -> None:
+    checkpoint = saved(attempt, 40)
+    assert checkpoint is not None
+    refuse_other_data(checkpoint, dict(checkpoint.marker.identity))
+    assert states_of(checkpoint, 0) == {"chain": {"batches": 40}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"mix": "ffff"}, "- mix: a1b2 then, ffff now"),
+        ({"data-parallel size": 1}, "- data-parallel size: 2 then, 1 now"),
+        ({"packing": "naive"}, "- packing: nothing then, naive now"),
+        ({"seed": None}, "- seed: 7 then, nothing now"),
+    ],
+)
+def test_every_field_that_differs_is_named_with_both_values(attempt, changed, says) -> None:
+    checkpoint = saved(attempt, 40)
+    assert checkpoint is not None
+    with pytest.raises(ResumeRefused) as refused:
+        refuse_other_data(checkpoint, {**checkpoint.marker.identity, **changed})
+    assert says in str(refused.value)
+    assert "--fresh-data" in str(refused.value)
+    assert str(refused.value).count("\n- ") == 1
+
+
+@pytest.mark.parametrize("name", [data_state_name(1), states_name(1)])
+def test_a_rank_without_its_state_is_refused(attempt: Attempt, name: str) -> None:
+    path = checkpoint_path(attempt.run, 40)
+    (path / "factory").mkdir(parents=True)
+    for present in {data_state_name(1), states_name(1)} - {name}:
+        (path / present).write_text("{}")
+    files = measured(path, files_below(path))
+    checkpoint = complete(path, Marker(step=40, attempt=1, identity={}, files=files))
+    with pytest.raises(ResumeRefused, match=f"holds no {name}"):
+        states_of(checkpoint, 1)
+    assert Damage(name, "is not in the checkpoint") in checkpoint.damage([name])
