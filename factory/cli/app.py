@@ -18,9 +18,11 @@ from factory.cli import (
     dev,
     differences,
     launch,
+    mix,
     mixture,
     recipe,
     rejected,
+    resume,
     retention,
     runs,
     versions,
@@ -41,8 +43,10 @@ datasets.register(app)
 cards.register(app)
 rejected.register(app)
 launch.register(app)
+resume.register(app)
 mixture.register(app)
 app.add_typer(runs.app, name="runs")
+app.add_typer(mix.app, name="mix")
 app.add_typer(recipe.app, name="recipe")
 demo.register(app)
 dev.register(app)

@@ -12,13 +12,14 @@ from rich.panel import Panel
 from factory.cli.output import console, table
 from factory.cli.plot import curve
 from factory.cli.progress import Progress
-from factory.cli.runs import checkpoints, find_run
+from factory.cli.runs import find_run
 from factory.cli.versions import open_namespace
 from factory.diagnose.loss import LossTrend, loss_trend
 from factory.diagnose.steps import step_lines
 from factory.errors import RunFailed, StepError
 from factory.keys import public
 from factory.namespace import Namespace
+from factory.namespace.checkpoints import complete_checkpoints
 from factory.reports import StepLine
 from factory.settings import Settings
 from factory.units import size
@@ -44,13 +45,13 @@ def demo() -> None:
     lines = step_lines(directory.path)
     trend = loss_trend([line.loss for line in lines])
     _print_dataset(namespace)
-    _print_run(directory.path, lines, trend, len(checkpoints(directory)))
+    _print_run(directory.path, lines, trend, len(complete_checkpoints(directory)))
     if not trend.fell:
         raise RunFailed(
             f"The loss went from {trend.first:.3f} to {trend.last:.3f}: a fall of more than "
             f"{trend.margin:.3f} was expected. Look at {directory.path}."
         )
-    if not checkpoints(directory):
+    if not complete_checkpoints(directory):
         raise RunFailed(f"The run left no checkpoint in {directory.path / 'checkpoints'}.")
     console.print(
         Panel.fit(

@@ -48,10 +48,11 @@ def materialize(
         settings=Settings.from_environment(),
         progress=progress.line,
     )
-    _report(result, json)
+    report(result, json)
     if limit is not None and not json:
         console.print(
-            f"Limited to the first {limit:,} rows: nothing became current, and no run trains on it."
+            f"Limited to the first {limit:,} rows: what was cleaned did not become current, "
+            "and no run trains on it."
         )
 
 
@@ -73,10 +74,11 @@ def launch(
         settings=Settings.from_environment(),
         progress=progress.line,
     )
-    _report(result, json)
+    report(result, json)
 
 
-def _report(result: "LaunchResult", json: bool) -> None:
+def report(result: "LaunchResult", json: bool) -> None:
+    """Print how a Dagster run ended; exit with 1 if it failed."""
     if json:
         print_json(
             {"run_id": result.run_id, "success": result.success, "failures": result.failures}

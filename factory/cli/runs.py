@@ -12,6 +12,7 @@ from factory.cli.versions import open_namespace
 from factory.diagnose.steps import step_lines
 from factory.errors import NamespaceError, RunFailed
 from factory.namespace import Namespace, RunDirectory
+from factory.namespace.checkpoints import complete_checkpoints
 from factory.reports import RunRecord, StepLine
 from factory.settings import Settings
 from factory.spec import RunSpec
@@ -44,7 +45,7 @@ def show(
     directory = find_run(open_namespace(settings), run)
     lines = readable_steps(directory)
     record = _read(directory.path / "record.json", RunRecord)
-    saved = [str(path) for path in checkpoints(directory)]
+    saved = [str(checkpoint.path) for checkpoint in complete_checkpoints(directory)]
     facts: dict[str, Any] = {
         **_row(directory, _dagster_states([directory.run_id], settings).get(directory.run_id)),
         "run": directory.run_id,
@@ -99,11 +100,6 @@ def readable_steps(directory: RunDirectory) -> list[StepLine]:
     except RunFailed as error:
         problems.print(str(error), style="red")
         return []
-
-
-def checkpoints(directory: RunDirectory) -> list[Path]:
-    """The run's checkpoints, oldest first."""
-    return sorted((directory.path / "checkpoints").glob("iter_*"))
 
 
 def _row(run: RunDirectory, state: str | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ starts it is in `local`, the spec that names it in `factory.spec`.
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from factory.control.nearest import naming
 from factory.errors import DeclarationError, SpecError
@@ -16,6 +16,8 @@ from factory.spec import Profile
 
 FOLDER = CHECKOUT / "definitions" / "clusters"
 KINDS = ("local",)
+OWN_VARIABLES = frozenset({"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"})
+"""What makes a rank the rank that it is."""
 
 
 class Cluster(BaseModel, frozen=True, extra="forbid"):
@@ -27,6 +29,22 @@ class Cluster(BaseModel, frozen=True, extra="forbid"):
     num_cpus: int | None = Field(
         default=None, ge=1, description="CPUs that Ray may count on; all of the machine if unset."
     )
+    grace_seconds: float = Field(
+        default=30.0,
+        ge=0,
+        description="What a run gets to save a checkpoint and end once it was told to stop.",
+    )
+    rank_environment: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="Variables of every training process, for instance NCCL's.",
+    )
+
+    @field_validator("rank_environment")
+    @classmethod
+    def _are_not_the_factorys(cls, variables: dict[str, str]) -> dict[str, str]:
+        if taken := sorted(OWN_VARIABLES & variables.keys()):
+            raise ValueError(f"{', '.join(taken)}: the factory sets these for each rank itself")
+        return variables
 
 
 def clusters(folder: Path = FOLDER) -> dict[str, Cluster]:

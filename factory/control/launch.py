@@ -1,4 +1,4 @@
-"""Start a Dagster run from the command line and follow it to its end: a job, or assets.
+"""Start a Dagster run from the command line and follow it to its end: a job, a resume, or assets.
 
 The run executes in a process of its own, `launched`, as it does when the UI starts it: Dagster
 takes over standard output, loggers and signals of the process that runs it. This side stays light,
@@ -40,8 +40,11 @@ class LaunchResult(BaseModel, frozen=True, extra="forbid"):
 class Request(BaseModel, frozen=True, extra="forbid"):
     """What the other process is asked for."""
 
-    kind: Literal["job", "assets"]
+    kind: Literal["job", "resume", "assets"]
     job: str = ""
+    run_id: str = ""
+    fresh_data: bool = False
+    redistribute: bool = False
     sets: dict[str, str] = Field(default_factory=dict)
     keys: list[str] = Field(default_factory=list)
     limit: int | None = None
@@ -77,6 +80,38 @@ def launch(
     """
     _refuse_unknown_job(job)
     return _run(Request(kind="job", job=job, sets=dict(sets)), settings, progress)
+
+
+def resume(
+    run_id: str,
+    sets: Mapping[str, str],
+    *,
+    fresh_data: bool = False,
+    redistribute: bool = False,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> LaunchResult:
+    """Go on with a run that ended before it was done, from its last complete checkpoint.
+
+    Args:
+        run_id: of the run that ended.
+        sets: fields of its spec that are to be others now: `cluster`, limits.
+        fresh_data: the weights of the checkpoint, and the data from their beginning.
+        redistribute: the data on another number of data-parallel ranks.
+        settings: where things are; the environment's if left out.
+        progress: called with one line at a time.
+
+    Raises:
+        SpecError: no such run, one that is still going on, an unknown field; nothing was started.
+    """
+    request = Request(
+        kind="resume",
+        run_id=run_id,
+        sets=dict(sets),
+        fresh_data=fresh_data,
+        redistribute=redistribute,
+    )
+    return _run(request, settings, progress)
 
 
 def materialize(

@@ -21,6 +21,7 @@ from factory.control.execution import ASSET_JOB, Location, execute
 from factory.control.instance import ensure
 from factory.control.launch import LaunchResult, Message, Request
 from factory.control.lineage import asset_key
+from factory.control.resuming import RESUMES, began_with, tags_of
 from factory.control.selection import select
 from factory.control.specs import check, with_sets
 from factory.control.training import SPEC_METADATA
@@ -67,6 +68,8 @@ def answer(request: Request, settings: Settings) -> LaunchResult:
         Namespace(settings.root).sweep(STAGING_AGE)
         if request.kind == "job":
             return _job(request, location, instance)
+        if request.kind == "resume":
+            return _resume(request, location, instance, settings)
         return _assets(request, chosen, location, instance)
 
 
@@ -81,6 +84,26 @@ def _job(request: Request, location: Location, instance: dg.DagsterInstance) -> 
     spec = with_sets(base, request.sets)
     check(spec)
     return execute(location, request.job, instance, run_config=spec.model_dump())
+
+
+def _resume(
+    request: Request, location: Location, instance: dg.DagsterInstance, settings: Settings
+) -> LaunchResult:
+    """The job of the run once more, with the run's own spec, tagged with what it goes on with."""
+    run_id = request.run_id
+    before = instance.get_run_by_id(run_id)
+    if before is None:
+        raise SpecError(
+            f"Dagster knows no run {run_id}. `factory runs list` shows those in the namespace; "
+            "one is resumed on the instance that launched it."
+        )
+    going_on = [before, *instance.get_runs(dg.RunsFilter(tags={RESUMES: run_id}))]
+    if alive := [run.run_id for run in going_on if not run.is_finished]:
+        raise SpecError(f"Run {run_id} is still going on ({', '.join(alive)}). Cancel it first.")
+    spec = with_sets(began_with(Namespace(settings.root).run(run_id)), request.sets)
+    check(spec)
+    tags = tags_of(run_id, fresh_data=request.fresh_data, redistribute=request.redistribute)
+    return execute(location, before.job_name, instance, run_config=spec.model_dump(), tags=tags)
 
 
 def _assets(

@@ -1,7 +1,9 @@
 """The Pipes client: gives a launch to a backend, follows it to its end, and always tears down.
 
 The same client follows every kind of cluster; what differs is behind `backend`. Messages are read
-by `messages`, output by `logs`, and `verdict` says what the end means.
+by `messages`, output by `logs`, and `verdict` says what the end means. A driver that was preempted
+(SIGTERM from elsewhere: a node that is drained, a queue that wants its place back) has saved; the
+client starts the next attempt of the same run, on a cluster of its own.
 
 What a person sees: phases and steps are lines of the run's event log; the driver's own output is
 the step's "stdout", where a million lines cost nothing, while each line of the event log is a row
@@ -19,18 +21,22 @@ from factory.control.backend import Backend, RunCluster, State
 from factory.control.logs import Line, LineReader
 from factory.control.messages import NamespaceMessageReader
 from factory.control.uninterrupted import stop
-from factory.control.verdict import judge
+from factory.control.verdict import PREEMPTED, judge
 from factory.errors import RunFailed
 from factory.namespace import RunDirectory
+from factory.namespace.checkpoints import complete_checkpoints
 from factory.settings import Settings
 from factory.spec import Launch, RunSpec
 
 CANCEL_POLL_SECONDS = 2.0
-GRACE_SECONDS = 30.0
-"""What a driver gets to end by itself: to close its messages and leave its process group."""
+CLOSING_SECONDS = 5.0
+"""Beyond the grace of its cluster: what a driver gets to close its messages once it has saved."""
 
 LATE_CLOSE_SECONDS = 10.0
 """A driver that ended well has closed; a file server may show it a little later."""
+
+IDLE_ATTEMPTS = 3
+"""Attempts that end without a new checkpoint, one after the other, before the run is given up."""
 
 _CANCELLED = frozenset({dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED})
 
@@ -43,7 +49,7 @@ class FactoryPipesClient(dg.PipesClient):
         settings: Settings,
         backend: Backend | None = None,
         *,
-        grace_seconds: float = GRACE_SECONDS,
+        grace_seconds: float | None = None,
         poll_seconds: float = 0.2,
     ) -> None:
         self._backend = backend or _local(settings)
@@ -57,14 +63,45 @@ class FactoryPipesClient(dg.PipesClient):
         launch: Launch,
         run_directory: RunDirectory,
     ) -> dg.PipesClientCompletedInvocation:
-        """Run a launch to its end.
+        """Run a launch to its end, in as many attempts as it takes.
 
         Raises:
             RunFailed: it did not succeed; the message is for the run's page.
             DagsterExecutionInterruptedError: it was cancelled.
         """
+        idle = 0
+        while True:
+            before = _steps_saved(run_directory)
+            done = self._attempt(context, launch, run_directory)
+            if done is not None:
+                return done
+            saved = _steps_saved(run_directory)
+            idle = 0 if saved > before else idle + 1
+            if idle == IDLE_ATTEMPTS:
+                raise RunFailed(
+                    f"The run was preempted {IDLE_ATTEMPTS} times with no new checkpoint between. "
+                    f"It is given up at step {saved}. `factory resume {launch.run_id}` goes on "
+                    "when there is a place where it may stay for longer."
+                )
+            attempt = launch.attempt + 1
+            context.log.warning(
+                f"The run was preempted (exit code {PREEMPTED}). Attempt {attempt} goes on from "
+                + (f"the checkpoint of step {saved}." if saved else "the beginning.")
+            )
+            launch = launch.model_copy(update={"attempt": attempt, "fresh_data": False})
+
+    def _attempt(
+        self,
+        context: dg.OpExecutionContext | dg.AssetExecutionContext,
+        launch: Launch,
+        run_directory: RunDirectory,
+    ) -> dg.PipesClientCompletedInvocation | None:
+        """One attempt; nothing if it was preempted, so that another has to follow."""
         reader = NamespaceMessageReader(run_directory, context.log, attempt=launch.attempt)
         cluster = self._backend.start(launch, run_directory)
+        grace = self._grace_seconds
+        if grace is None:
+            grace = launch.grace_seconds + CLOSING_SECONDS
         try:
             with dg.open_pipes_session(
                 context=context,
@@ -77,12 +114,16 @@ class FactoryPipesClient(dg.PipesClient):
                     cluster.submit(session.get_bootstrap_env_vars())
                     following.to_the_end(self._poll_seconds)
                 finally:
-                    stop(cluster, self._grace_seconds)
+                    stop(cluster, grace)
                     following.last_words()
+                if following.preempted:
+                    return None
                 following.judge()
         finally:
             stop(cluster, 0.0)
-        return dg.PipesClientCompletedInvocation(session, metadata=dict(cluster.facts()))
+        return dg.PipesClientCompletedInvocation(
+            session, metadata={**cluster.facts(), "attempts": launch.attempt}
+        )
 
 
 class _Following:
@@ -134,6 +175,11 @@ class _Following:
             self._show(lines)
         succeeded = self._state.phase == "succeeded"
         self._reader.finish(LATE_CLOSE_SECONDS if succeeded and self._reader.opened else 0.0)
+
+    @property
+    def preempted(self) -> bool:
+        """Whether the driver was told to stop by somebody else, and asks to be resumed."""
+        return self._state.exit_code == PREEMPTED
 
     def judge(self) -> None:
         """Return if the run succeeded, raise `RunFailed` if not."""
@@ -197,6 +243,11 @@ class _Clocks:
                 f"The run took longer than run_limit_hours = {self._spec.run_limit_hours:g} and "
                 "was stopped. Its checkpoints are kept; raise the limit to let it go on for longer."
             )
+
+
+def _steps_saved(run: RunDirectory) -> int:
+    """The step of the newest complete checkpoint; 0 where there is none."""
+    return max((checkpoint.step for checkpoint in complete_checkpoints(run)), default=0)
 
 
 def _local(settings: Settings) -> Backend:

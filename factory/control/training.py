@@ -62,9 +62,13 @@ _SCHEMA: Any = RunConfig.to_config_schema()
 @dg.op(name="gate", required_resource_keys={RESOURCE}, config_schema=_SCHEMA, out=dg.Out(dict))
 def gate_op(context: dg.OpExecutionContext) -> dict[str, Any]:
     """Refuse the run, or pin the version of everything that it reads."""
+    from factory.control.mix_metadata import mix_metadata
+
     launch = gated(context)
+    factory: Factory = context.resources.factory
     context.add_output_metadata(
         {
+            **mix_metadata(factory.namespace.run(launch.run_id).path),
             "classification": launch.classification,
             "versions": _pins(launch),
             "commit": launch.code.commit or "none: not a checkout",
@@ -80,13 +84,15 @@ def gate_op(context: dg.OpExecutionContext) -> dict[str, Any]:
 def train_op(context: dg.OpExecutionContext, launch: dict[str, Any]) -> None:
     """Run what the gate let through on its cluster, to the end."""
     from factory.control.pipes import FactoryPipesClient
+    from factory.control.resuming import RESUMES
 
     factory: Factory = context.resources.factory
     resolved = Launch.model_validate(launch)
-    if resolved.run_id != context.run.run_id:  # this op alone is run again, in another run
-        resolved = gated(context)
+    if resolved.run_id != context.run.tags.get(RESUMES, context.run.run_id):
+        resolved = gated(context)  # this op alone is run again, in another run
     directory = factory.namespace.open_run(resolved.classification, resolved.run_id)
-    directory.create("spec.json", (resolved.spec.model_dump_json(indent=2) + "\n").encode())
+    name = "spec.json" if resolved.attempt == 1 else f"spec.{resolved.attempt}.json"
+    directory.create(name, (resolved.spec.model_dump_json(indent=2) + "\n").encode())
     FactoryPipesClient(factory.settings).run(
         context=context, launch=resolved, run_directory=directory
     )
@@ -96,21 +102,26 @@ def train_op(context: dg.OpExecutionContext, launch: dict[str, Any]) -> None:
 def gated(context: dg.OpExecutionContext) -> Launch:
     """The launch of this run, if the gate lets it through."""
     from factory.control.gates import gate
+    from factory.control.resuming import RESUMES, resumed
     from factory.control.specs import parsed
 
     spec = parsed(context.op_config)
     # Said of the run, not of its job, whose defaults the launchpad may have changed.
     tags = {"recipe": spec.recipe, "mix": spec.mix}
     context.instance.add_run_tags(context.run_id, tags)
+    if RESUMES in context.run.tags:
+        return resumed(spec, context.run.tags, context.resources.factory)
     return gate(spec, run_id=context.run.run_id, factory=context.resources.factory)
 
 
 def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
     """What the run's page shows, read from the files that the run wrote."""
+    from factory.control.mix_metadata import mix_metadata
     from factory.control.seen import seen
+    from factory.namespace.checkpoints import complete_checkpoints
 
     lines = step_lines(directory.path)
-    checkpoints = sorted((directory.path / "checkpoints").glob("iter_*"))
+    checkpoints = complete_checkpoints(directory)
     shown: dict[str, Any] = {
         "run directory": dg.MetadataValue.path(str(directory.path)),
         "versions": _pins(launch),
@@ -119,7 +130,7 @@ def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
     if mlflow.is_file():
         shown["MLflow run"] = mlflow.read_text(encoding="utf-8").strip()
     if checkpoints:
-        shown["checkpoint"] = dg.MetadataValue.path(str(checkpoints[-1]))
+        shown["checkpoint"] = dg.MetadataValue.path(str(checkpoints[-1].path))
     if lines:
         curve = figures.loss_curve([line.step for line in lines], [line.loss for line in lines])
         shown |= {
@@ -129,7 +140,7 @@ def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
             "steps": lines[-1].step,
             "tokens": lines[-1].tokens,
         }
-    return shown | seen(directory.path)
+    return shown | seen(directory.path) | mix_metadata(directory.path)
 
 
 def _with_defaults(name: str, spec: RunSpec) -> type[dg.Config]:

@@ -17,6 +17,12 @@ from factory.keys import Classification
 REFUSED = 3
 """Exit code of a driver that refuses its launch before anything starts."""
 
+SUPERSEDED = 4
+"""Exit code of a driver whose run another driver holds."""
+
+PREEMPTED = 75
+"""Exit code of a driver that was told to stop and ended in order: resume me."""
+
 
 def judge(
     state: State,
@@ -50,6 +56,13 @@ def judge(
     raise RunFailed("\n".join(parts))
 
 
+_MEANINGS = {
+    REFUSED: ": it refused the launch before anything started",
+    SUPERSEDED: ": another driver holds the run, and this one may not write into it",
+    PREEMPTED: ": it was told to stop, and the run can go on from its last checkpoint",
+}
+
+
 def describe_exit(code: int) -> str:
     """An exit code in words."""
     if code < 0:
@@ -73,8 +86,8 @@ def _ending(state: State, *, closed: bool, told: bool) -> str:
         if state.exit_code is not None
         else "It failed"
     )
-    if state.exit_code == REFUSED:
-        how += ": it refused the launch before anything started"
+    if state.exit_code is not None:
+        how += _MEANINGS.get(state.exit_code, "")
     if closed and not told:
         how += ", although it had closed its messages as if all were well"
     elif not closed:

@@ -370,3 +370,62 @@ def test_a_failed_teardown_is_not_silent() -> None:
 
     with pytest.raises(RunFailed, match="process 1 is left"):
         stop(Stuck(), 0.0)  # type: ignore[arg-type]
+
+
+PREEMPTED_ONCE = """
+with opened as pipes:
+    attempt = pipes.get_extra("launch")["attempt"]
+    print("attempt", attempt, flush=True)
+    pipes.report_custom_message({"kind": "phase", "name": f"driver {attempt}", "seconds": 1.0})
+    if attempt == 1: sys.exit(75)
+"""
+
+
+def test_a_preempted_run_goes_on_as_its_next_attempt(runner: Runner) -> None:
+    outcome = runner.run(PREEMPTED_ONCE)
+    assert outcome.result.success
+    assert "driver 1 (1.0 s)" in outcome.lines
+    assert "driver 2 (1.0 s)" in outcome.lines
+    [warned] = [line for line in outcome.lines if "was preempted" in line]
+    assert "Attempt 2 goes on from the beginning" in warned
+    assert (outcome.run.path / "logs" / "driver.log").read_text() == "attempt 1\nattempt 2\n"
+    assert (outcome.run.path / "messages" / "attempt-2" / "000001.jsonl").is_file()
+
+
+def test_a_run_that_is_preempted_again_and_again_is_given_up(runner: Runner) -> None:
+    outcome = runner.run("with opened: pass\nsys.exit(75)")
+    assert not outcome.result.success
+    assert "preempted 3 times with no new checkpoint between" in outcome.error
+    assert "factory resume" in outcome.error
+
+
+CHECKPOINT = """
+import hashlib
+from pathlib import Path
+from factory.namespace import RunDirectory
+from factory.namespace.checkpoints import Marker, checkpoint_path, complete
+with opened as pipes:
+    launch = pipes.get_extra("launch")
+    attempt = launch["attempt"]
+    run = RunDirectory("public", launch["run_id"], Path(os.environ["FACTORY_ROOT"]))
+    checkpoint_path(run, attempt).mkdir(parents=True)
+    marker = Marker(step=attempt, attempt=attempt, identity={}, files={})
+    complete(checkpoint_path(run, attempt), marker)
+if attempt < 5: sys.exit(75)
+"""
+
+
+def test_as_long_as_it_gets_on_it_may_be_preempted(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FACTORY_ROOT", str(runner.settings.root))
+    outcome = runner.run(CHECKPOINT)
+    assert outcome.result.success
+    assert sum("was preempted" in line for line in outcome.lines) == 4
+    assert any("goes on from the checkpoint of step 4" in line for line in outcome.lines)
+
+
+def test_a_driver_that_does_not_hold_the_run_is_explained(runner: Runner) -> None:
+    outcome = runner.run("print('Attempt 1 has a driver already'); sys.exit(4)")
+    assert "exit code 4: another driver holds the run" in outcome.error
+    assert "  Attempt 1 has a driver already" in outcome.error

@@ -10,6 +10,7 @@ from factory.control.resources import resources
 from factory.control.training import outcome, training_job
 from factory.diagnose.steps import step_lines
 from factory.namespace import RunDirectory
+from factory.namespace.checkpoints import Marker, checkpoint_path, complete
 from factory.reports import Reading, StepLine
 from factory.spec import CodeIdentity, Launch, RunSpec
 from tests.control.conftest import Bench
@@ -134,8 +135,11 @@ def test_outcome(bench: Bench, launched: Launch) -> None:
     ]  # fmt: skip
     text = "".join(line.model_dump_json() + "\n" for line in lines)
     (monitor / "steps.jsonl").write_text(text + '{"step": 4, "of"')
-    directory.directory("checkpoints")
-    (directory.path / "checkpoints" / "iter_0000003").mkdir()
+    for step in (2, 3, 4):
+        checkpoint_path(directory, step).mkdir(parents=True)
+    for step in (2, 3):  # that of step 4 was never completed
+        marker = Marker(step=step, attempt=1, identity={}, files={})
+        complete(checkpoint_path(directory, step), marker)
     directory.create("mlflow.id", b"abc123\n")
     assert step_lines(directory.path) == lines
     shown = outcome(launched, directory)

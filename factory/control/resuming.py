@@ -1,0 +1,117 @@
+"""Resuming: a run that ended before it was done goes on, as its next attempt.
+
+Dagster has no word for that: what it runs again is another run. So another Dagster run does it, and
+a tag names the run whose directory, versions and checkpoints it goes on with. The tag can be given
+in the launchpad as well. What the driver does with it is in `factory.training.resume`.
+"""
+
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from factory.control.clusters import cluster
+from factory.control.code_identity import code_identity
+from factory.control.resources import Factory
+from factory.control.specs import check
+from factory.errors import FactoryError, GateRefused, SpecError
+from factory.keys import parse
+from factory.namespace import Namespace, RunDirectory
+from factory.namespace.attempts import last_attempt
+from factory.namespace.checkpoints import complete_checkpoints
+from factory.reports import RunRecord
+from factory.spec import Launch, RunSpec
+
+RESUMES = "factory/resumes"
+"""Tag of a Dagster run: the run that it goes on with."""
+
+FRESH_DATA = "factory/fresh_data"
+"""Tag: with the weights of the last checkpoint, and the data from their beginning."""
+
+REDISTRIBUTE = "factory/redistribute"
+"""Tag: on another number of data-parallel ranks, each loader worker with its own data."""
+
+
+def tags_of(run_id: str, *, fresh_data: bool = False, redistribute: bool = False) -> dict[str, str]:
+    """The tags of a Dagster run that goes on with that run."""
+    asked = {FRESH_DATA: fresh_data, REDISTRIBUTE: redistribute}
+    return {RESUMES: run_id} | {tag: "true" for tag, wanted in asked.items() if wanted}
+
+
+def began_with(run: RunDirectory) -> RunSpec:
+    """The spec of a run's last attempt.
+
+    Raises:
+        SpecError: the run left none.
+    """
+    names = [f"spec.{attempt}.json" for attempt in range(last_attempt(run), 1, -1)]
+    for name in (*names, "spec.json"):
+        try:
+            return RunSpec.model_validate_json((run.path / name).read_bytes())
+        except FileNotFoundError:
+            continue
+        except (OSError, ValidationError) as error:
+            raise SpecError(f"{run.path / name} cannot be read: {error}") from error
+    raise SpecError(f"{run} left no spec, so it never began. Launch it again.")
+
+
+def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
+    """The next attempt of the run that the tags name, with the versions that it began with.
+
+    Raises:
+        SpecError: the spec names something that does not exist, or asks for other data.
+        GateRefused: there is nothing to go on from, or a version is gone.
+    """
+    check(spec)
+    run = factory.namespace.run(tags[RESUMES])
+    first = _began_as(run)
+    if changed := [name for name in ("recipe", "mix") if _of(spec, name) != _of(first.spec, name)]:
+        raise SpecError(
+            f"Run {run.run_id} has another {' and '.join(changed)} than the spec that is to go on "
+            "with it. Launch a new run for a new experiment."
+        )
+    _refuse_missing(first, factory.namespace)
+    where = cluster(spec.cluster)
+    return first.model_copy(
+        update={
+            "attempt": last_attempt(run) + 1,
+            "spec": spec,
+            "profile": where.profile,
+            "image": factory.settings.image,
+            "code": code_identity(),
+            "rank_environment": where.rank_environment,
+            "grace_seconds": where.grace_seconds,
+            "fresh_data": tags.get(FRESH_DATA) == "true",
+            "redistribute": tags.get(REDISTRIBUTE) == "true",
+        }
+    )
+
+
+def _began_as(run: RunDirectory) -> Launch:
+    record = run.path / "record.json"
+    if not complete_checkpoints(run):
+        raise GateRefused(
+            f"{run} has no complete checkpoint, so there is nothing to go on from. Launch it again."
+        )
+    try:
+        return RunRecord.model_validate_json(record.read_bytes()).launch
+    except (OSError, ValidationError) as error:
+        raise GateRefused(
+            f"{record} cannot be read, so nobody knows which data {run} began with: {error}"
+        ) from error
+
+
+def _of(spec: RunSpec, name: str) -> str:
+    return str(getattr(spec, name))
+
+
+def _refuse_missing(launch: Launch, namespace: Namespace) -> None:
+    gone: list[str] = []
+    for key, version in launch.datasets.items():
+        try:
+            namespace.version(parse(key), version)
+        except FactoryError as error:
+            gone.append(f"- {error}")
+    if gone:
+        raise GateRefused(
+            f"Run {launch.run_id} cannot go on, because what it reads is gone:\n" + "\n".join(gone)
+        )
