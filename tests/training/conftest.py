@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 from dagster_pipes import PipesContextData, encode_param
 
-from factory.data import Sample, energon
-from factory.keys import public
+from factory.data import Loss, Sample, energon
+from factory.keys import Key, public
 from factory.namespace import Namespace, Provenance, Version
 from factory.reports import MESSAGES_DIRECTORY_PARAM
 from factory.settings import CHECKOUT, Settings
@@ -52,14 +52,14 @@ def documents(count: int, words: int = 2_000, seed: int = 7) -> list[Sample]:
     ]
 
 
-def publish(namespace: Namespace, samples: list[Sample]) -> Version:
-    """The samples as the current version of the smoke mix's training split."""
+def publish(namespace: Namespace, samples: list[Sample], key: Key = KEY) -> Version:
+    """The samples as the current version of a dataset's training split."""
     writing = namespace.write(
-        KEY,
+        key,
         inputs=[],
         input_id=f"test-{len(samples)}",
         provenance=Provenance(run_id="test", identity="test", image=None),
-        source="public",
+        source=key.classification,
         parameters={},
         code="test",
         checks=[],
@@ -67,6 +67,7 @@ def publish(namespace: Namespace, samples: list[Sample]) -> Version:
     )
     with writing as staging:
         contents = write_shards(staging.path, samples)
+        energon.write_loss(staging.path, Loss())
         energon.prepare(staging.path, 1, _silent)
         staging.describe(content_id=content_id(contents), rows=len(samples), columns={}, facts={})
     namespace.promote(staging.version)

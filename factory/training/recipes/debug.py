@@ -4,14 +4,18 @@ from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from megatron.bridge.models.gpt_provider import GPTModelProvider
-    from megatron.bridge.training.config import ConfigContainer, GPTDatasetConfig
+    from megatron.bridge.training.config import ConfigContainer
+
+
+TOKENIZER = "bytes"
 
 
 def pretrain() -> "ConfigContainer":
     """A byte-level language model of about half a million parameters."""
     from megatron.bridge.recipes.gpt.vanilla_gpt import vanilla_gpt_pretrain_config
 
-    from factory.data.encoder import VOCABULARY_SIZE
+    from factory.data.encoding import load
+    from factory.training.loader import MixProvider
 
     config = vanilla_gpt_pretrain_config()
     model = cast("GPTModelProvider", config.model)
@@ -27,8 +31,10 @@ def pretrain() -> "ConfigContainer":
     model.hidden_dropout = 0.0
     model.calculate_per_token_loss = True  # a token's loss does not depend on its batch
     model.should_pad_vocab = True
-    cast("GPTDatasetConfig", config.dataset).seq_length = model.seq_length
-    config.tokenizer.vocab_size = VOCABULARY_SIZE
+    config.dataset = MixProvider(
+        tokenizer=TOKENIZER, chat="plain", buffer=256, seq_length=model.seq_length
+    )
+    config.tokenizer.vocab_size = load(TOKENIZER).size
     config.tokenizer.use_tokenizer_vocab_size = True
     config.train.train_iters = 80
     config.train.global_batch_size = 32

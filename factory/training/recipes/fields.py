@@ -1,7 +1,7 @@
 """Fields: lists what a run may override in each recipe, for checks without the trainer.
 
 `python -m factory.training.recipes.fields` writes `fields.json`; `factory.discovery` reads it.
-Left out is what the factory itself decides: data, directories, loggers, seeds, process groups.
+Left out is what the factory itself decides: datasets, directories, loggers, seeds, process groups.
 """
 
 import dataclasses
@@ -15,9 +15,10 @@ from typing import Any, cast
 from factory.discovery import FIELDS, recipe_names
 from factory.overrides import Field
 
-GROUPS = ("model", "train", "optimizer", "scheduler", "ddp", "checkpoint", "logger")
+GROUPS = ("model", "dataset", "train", "optimizer", "scheduler", "ddp", "checkpoint", "logger")
 
 ONLY: dict[str, frozenset[str]] = {
+    "dataset": frozenset({"tokenizer", "chat", "regime", "buffer", "shuffle"}),
     "checkpoint": frozenset({"save_interval", "most_recent_k", "fully_parallel_save"}),
     "logger": frozenset({"log_interval", "log_throughput", "log_params_norm"}),
 }
@@ -38,6 +39,8 @@ RANGES: dict[str, tuple[float | None, float | None]] = {
     "model.expert_model_parallel_size": (1, 4_096),
     "model.attention_dropout": (0, 1),
     "model.hidden_dropout": (0, 1),
+    "dataset.buffer": (1, 1_000_000),
+    "dataset.shuffle": (1, 1_000_000),
     "optimizer.lr": (0, 10),
     "optimizer.min_lr": (0, 10),
     "optimizer.weight_decay": (0, 10),
@@ -99,6 +102,8 @@ def _kind(hint: Any, default: Any) -> dict[str, Any] | None:
 
 
 def _options(hint: Any) -> Iterator[Any]:
+    if isinstance(hint, typing.TypeAliasType):
+        hint = hint.__value__
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         yield from typing.get_args(hint)
     else:

@@ -1,0 +1,98 @@
+"""Reading: what a run reads of its mix, written into its directory and into its configuration.
+
+The driver locks the mix once more, with the versions that the launch pins; each rank reads what is
+written there. The stream that comes of it is in `factory.data.stream`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from factory.data.encoding import load
+from factory.data.mixing.lock import FILE, MixLock
+from factory.data.mixing.resolve import resolve
+from factory.data.mixing.settings import DataSettings
+from factory.discovery import check_overrides, mixes, recipe_fields
+from factory.errors import SpecError
+from factory.keys import parse
+from factory.namespace import Namespace, RunDirectory
+from factory.spec import Launch
+
+if TYPE_CHECKING:
+    from megatron.bridge.models.gpt_provider import GPTModelProvider
+    from megatron.bridge.training.config import ConfigContainer
+
+
+def write_lock(namespace: Namespace, launch: Launch, run: RunDirectory) -> MixLock:
+    """The lock of the launch's mix, as it is in the run's directory afterwards.
+
+    Raises:
+        SpecError: the run has a lock already, and with these settings and versions it would be
+            another one; or the mix cannot be locked.
+    """
+    spec = launch.spec
+    fields = recipe_fields(spec.recipe)
+    values = {path: one.default for path, one in fields.items()}
+    values |= check_overrides(spec.recipe, spec.overrides)
+    versions = {
+        key: namespace.version(parse(key), version)
+        for key, version in launch.datasets.items()
+        if key.endswith("/energon/train")
+    }
+    lock = resolve(spec.mix, mixes()[spec.mix], versions, DataSettings.of(spec.recipe, values))
+    written = run.path / FILE
+    if not written.exists():
+        run.create(FILE, lock.to_json())
+        return lock
+    before = MixLock.from_json(written.read_bytes(), str(written))
+    if before.hash != lock.hash:
+        raise SpecError(
+            f"Run {launch.run_id} was started with other data: {written} has the hash "
+            f"{before.hash[:12]}, and its mix would be locked with {lock.hash[:12]} now. A run "
+            "keeps its data and how it reads them; launch a new one."
+        )
+    return before
+
+
+def place(config: ConfigContainer, launch: Launch, run: RunDirectory) -> None:
+    """Say in a recipe's configuration what the run reads, and where it lies.
+
+    Raises:
+        SpecError: the recipe reads no mix, or its model has no room for the tokenizer's tokens.
+    """
+    from factory.training.loader import MixProvider
+
+    reads = config.dataset
+    if not isinstance(reads, MixProvider):
+        raise SpecError(
+            f"The recipe {launch.spec.recipe} reads a {type(reads).__name__}, not a mix. Let its "
+            "`dataset` be a MixProvider of factory.training.loader."
+        )
+    model = cast("GPTModelProvider", config.model)
+    train: Any = config.train
+    reads.seq_length = model.seq_length
+    reads.micro_batch_size = train.micro_batch_size
+    reads.global_batch_size = train.global_batch_size
+    reads.seed = launch.spec.seed
+    reads.num_workers = launch.spec.loader_workers
+    reads.pin_memory = launch.profile != "cpu"
+    reads.lock = str(run.path / FILE)
+    namespace = Namespace(run.root)
+    reads.folders = {
+        source.key: str(namespace.version(parse(source.train), source.version).path)
+        for source in reads.locked().sources
+    }
+    _make_room(config, load(reads.tokenizer).size)
+
+
+def _make_room(config: ConfigContainer, tokens: int) -> None:
+    """A model without a vocabulary of its own gets the tokenizer's."""
+    tokenizer: Any = config.tokenizer
+    if tokenizer.tokenizer_type == "NullTokenizer":
+        tokenizer.vocab_size = tokens
+    vocabulary: int | None = cast("GPTModelProvider", config.model).vocab_size
+    if vocabulary is not None and vocabulary < tokens:
+        raise SpecError(
+            f"The tokenizer has {tokens:,} tokens, and the model knows {vocabulary:,}. Set "
+            "dataset.tokenizer to the model's own."
+        )
