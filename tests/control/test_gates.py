@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ import pytest
 from factory import discovery
 from factory.control.gates import gate
 from factory.control.instance import ensure
+from factory.control.locking import lock_file
+from factory.control.mix_metadata import mix_metadata
 from factory.control.resources import Factory
 from factory.data import Check, CheckResult, Git, LocalFiles
-from factory.data.mix import Mix
+from factory.data.mix import Mix, Weighted
+from factory.data.mixing import MixLock
 from factory.errors import GateRefused, SpecError
 from factory.keys import private
 from factory.namespace import CheckRecord
@@ -56,8 +60,11 @@ def made(bench: Bench, mixes: dict[str, Mix], made_once: Path) -> Bench:
     return bench
 
 
+RUNS = (f"run-{number}" for number in count(1))
+
+
 def pass_gate(bench: Bench, spec: RunSpec) -> Launch:
-    return gate(spec, run_id="run-1", factory=Factory(bench.settings))
+    return gate(spec, run_id=next(RUNS), factory=Factory(bench.settings))
 
 
 def refusal(bench: Bench, spec: RunSpec) -> str:
@@ -75,6 +82,95 @@ def test_pins_current_versions(made: Bench, spec: RunSpec) -> None:
     assert launch.classification == "public"
     assert launch.profile == "cpu"
     assert launch.code.lock
+
+
+def lock_of(bench: Bench, launch: Launch) -> MixLock:
+    run = bench.namespace.run(launch.run_id)
+    return MixLock.from_json((run.path / "mix.lock").read_bytes())
+
+
+def test_locks_the_mix_into_the_run(made: Bench, spec: RunSpec) -> None:
+    launch = pass_gate(made, spec)
+    lock = lock_of(made, launch)
+    assert lock.hash == launch.mix_lock
+    train = made.current("energon/train")
+    ((source,), expected) = (lock.sources, lock.expectations)
+    assert (source.version, source.samples) == (train.id, train.manifest.rows)
+    assert expected is not None
+    assert (expected.steps, expected.sequences) == (80, 32)
+    assert expected.sources[0].measured == train.manifest.rows
+    shown = mix_metadata(made.namespace.run(launch.run_id).path)
+    assert shown["mix lock"] == launch.mix_lock
+    assert shown["mix"].records[0].data["expected share by sample"] == "100.0%"
+    assert pass_gate(made, spec).mix_lock == launch.mix_lock, "of the same data in another run"
+    other = spec.model_copy(update={"overrides": {"dataset.regime": "none"}})
+    assert pass_gate(made, other).mix_lock != launch.mix_lock
+
+
+@pytest.fixture
+def pinned(made: Bench, spec: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MixLock:
+    """The mix is locked in the repository, and the dataset was made anew afterwards."""
+    (tmp_path / "definitions" / "mixes").mkdir(parents=True)
+    monkeypatch.setattr(discovery, "definitions_folder", lambda: tmp_path / "definitions")
+    lock = lock_of(made, pass_gate(made, spec))
+    lock_file("letters").write_bytes(lock.to_json())
+    deliver(made.settings, rows=80)
+    assert made.run().success
+    return lock
+
+
+def test_a_lock_in_the_repository_pins_the_versions(
+    made: Bench, mixes: dict[str, Mix], pinned: MixLock, spec: RunSpec
+) -> None:
+    launch = pass_gate(made, spec)
+    assert launch.mix_lock == pinned.hash
+    assert launch.datasets[TRAIN] == pinned.sources[0].version != made.current("energon/train").id
+    mixes["letters"] = Mix(retention=[Weighted(2.0, made.declared[0], max_epochs=9)])
+    message = refusal(made, spec)
+    for difference in (
+        "has the role domain_shift, declared is retention",
+        "has the weight 1.0, declared is 2.0",
+        "has the max_epochs None, declared is 9",
+    ):
+        assert (
+            f"letters.lock pins another mix than is declared: {source_key(made)} {difference}"
+            in (message)
+        )
+    assert "`factory mix lock letters` locks it again" in message
+    lock_file("letters").write_bytes(pinned.to_json().replace(pinned.hash.encode(), b"0"))
+    with pytest.raises(SpecError, match=r"letters.lock says that its hash is 0"):
+        pass_gate(made, spec)
+
+
+def source_key(bench: Bench) -> str:
+    return bench.declared[0].key.path
+
+
+def test_a_pinned_version_that_is_gone(made: Bench, pinned: MixLock, spec: RunSpec) -> None:
+    version = made.namespace.version(made.current("energon/train").key, pinned.sources[0].version)
+    for entry in [version.path, *version.path.rglob("*")]:
+        entry.chmod(0o755)
+    shutil.rmtree(version.path)
+    assert "letters.lock pins a version that is not there" in refusal(made, spec)
+
+
+def test_caps_that_end_the_run_too_early(made: Bench, mixes: dict[str, Mix], spec: RunSpec) -> None:
+    mixes["letters"] = Mix(domain_shift=[Weighted(1.0, made.declared[0], max_epochs=2)])
+    message = refusal(made, spec)
+    assert "The mix 'letters' has nothing left to read from about step" in message
+    assert f"{source_key(made)} reaches 2 epochs at step" in message
+    assert not list((made.settings.root / "public/runs/.pins").iterdir())
+
+
+def test_a_run_keeps_the_lock_that_it_has(
+    made: Bench, mixes: dict[str, Mix], spec: RunSpec
+) -> None:
+    factory = Factory(made.settings)
+    launch = gate(spec, run_id="kept", factory=factory)
+    assert gate(spec, run_id="kept", factory=factory) == launch
+    mixes["letters"] = Mix(domain_shift=[Weighted(1.0, made.declared[0], overflow="drop")])
+    with pytest.raises(GateRefused, match=r"Run kept was locked with .* too long is split -> drop"):
+        gate(spec, run_id="kept", factory=factory)
 
 
 def test_rollback_and_then_launch_pins_the_older_version(made: Bench, spec: RunSpec) -> None:

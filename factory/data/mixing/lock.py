@@ -7,7 +7,6 @@ streams. Expectations lie beside and are no part of it. How a mix becomes one is
 
 import hashlib
 import json
-from functools import cached_property
 from typing import Any, Self
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
@@ -123,7 +122,7 @@ class MixLock(BaseModel, frozen=True, extra="forbid"):
             raise ValueError("A stage has a weight for every source.")
         return self
 
-    @cached_property
+    @property
     def hash(self) -> str:
         """sha256 of everything that decides what is read.
 

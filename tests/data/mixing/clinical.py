@@ -17,7 +17,7 @@ from factory.keys import public
 from factory.namespace import Namespace, Provenance, Version
 from tests.shards import content_id, in_order, write_shards
 
-STEPS = 100
+STEPS = 38
 
 DATA_SETTINGS = DataSettings(
     recipe="debug.pretrain",
@@ -72,11 +72,11 @@ class Made:
 
 
 DATASETS: Mapping[str, Made] = {
-    "text/glossary": Made(10, 23, asked(2, 19)),
-    "text/articles": Made(20, 2_400, article),
-    "dialogue/notes": Made(51, 1_500, asked(1, 22)),
-    "instructions/general": Made(10, 700, asked(4, 52)),
-    "tools/calls": Made(9, 500, asked(37, 23)),
+    "text/glossary": Made(10, 9, asked(2, 19)),
+    "text/articles": Made(20, 960, article),
+    "dialogue/notes": Made(51, 600, asked(1, 22)),
+    "instructions/general": Made(10, 280, asked(4, 52)),
+    "tools/calls": Made(9, 200, asked(37, 23)),
 }
 
 

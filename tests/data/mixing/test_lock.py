@@ -50,6 +50,12 @@ def test_a_lock_comes_back_from_its_file_as_it_was():
     assert MixLock.from_json(data).to_json() == data
 
 
+def test_a_changed_copy_has_a_hash_of_its_own():
+    lock = locked()
+    assert lock.hash != lock.model_copy(update={"basis": "sample"}).hash
+    assert lock.pins == lock
+
+
 def test_where_a_step_and_a_source_are():
     lock = locked()
     assert [lock.stage(step) for step in (0, 99, 100, 10**6)] == [0, 0, 1, 1]

@@ -84,7 +84,7 @@ def test_the_shares_of_a_real_clinical_run_are_foreseen(versions, state):
     largest = max(lock.sources, key=lambda one: one.samples)
     assert largest.key == TEXT
     assert of[TEXT].epochs < 0.2
-    assert lock.expectations.tokens == pytest.approx(100 * 8 * 512)
+    assert lock.expectations.tokens == pytest.approx(38 * 8 * 512)
 
 
 def test_another_basis_gives_the_shares_in_it(versions, state):
@@ -103,13 +103,13 @@ def test_stages_caps_and_overflow_are_resolved(versions, state):
         ],
         stages=[
             Stage(from_step=0, context=256),
-            Stage(from_step=60, weights=changes),
+            Stage(from_step=20, weights=changes),
         ],
     )
     lock = expected(versions, state, one)
     assert [(stage.from_step, stage.context, stage.weights) for stage in lock.stages] == [
         (0, 256, (10, 3)),
-        (60, 512, (0, 50)),
+        (20, 512, (0, 50)),
     ]
     tools = lock.sources[-1]
     assert (tools.max_epochs, tools.max_share, tools.overflow) == (2.0, 1.0, "drop")

@@ -376,6 +376,26 @@ GATE = of(
         "test_limited_run_and_then_a_mix",
     ),
     ("a partial version", "is PARTIAL", "test_partial_version_and_then_a_mix"),
+    (
+        "a mix changed since its versions were pinned",
+        "cannot be trained on",
+        "test_a_lock_in_the_repository_pins_the_versions",
+    ),
+    (
+        "a version that the lock pins is gone",
+        "cannot be trained on",
+        "test_a_pinned_version_that_is_gone",
+    ),
+    (
+        "caps that leave nothing to read before the last step",
+        "has nothing left to read from about step",
+        "test_caps_that_end_the_run_too_early",
+    ),
+    (
+        "a run that was locked with other data",
+        "A run keeps its data",
+        "test_a_run_keeps_the_lock_that_it_has",
+    ),
     ("a byte of a shard changed", "is damaged", "test_damage_is_found"),
     ("an upstream version is gone", "which is gone", "test_upstream_version_that_is_gone"),
     (
