@@ -12,6 +12,9 @@ from factory.cli.output import console
 from factory.errors import SettingsError
 from factory.settings import CHECKOUT, Settings, inherited_environment
 
+SUPERSEDED = "ignore:Function `dev_command` is superseded"
+"""Advice to use `dg dev` instead, which is in a package that we do without."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command of this file."""
@@ -39,7 +42,7 @@ def dev(
     os.execve(  # noqa: S606 - the shell is not wanted here
         sys.executable,
         [*arguments, "--host", host, "--port", str(port)],
-        {**inherited_environment(), **settings.environment()},
+        {"PYTHONWARNINGS": SUPERSEDED, **inherited_environment(), **settings.environment()},
     )
 
 

@@ -167,6 +167,7 @@ def plain_metadata(version: "Version") -> dict[str, Any]:
         )
     if manifest.limit is not None:
         shown["limited to rows"] = manifest.limit
+        shown["LIMITED"] = "a quick look: it never becomes current, and no run trains on it"
     if manifest.partial:
         shown["PARTIAL"] = "made from a mirror that holds only some of the source"
     return shown
