@@ -1,9 +1,6 @@
 """`factory recipe list | check`: what a recipe is, and whether so many GPUs can train it."""
 
-import logging
-import warnings
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -58,8 +55,7 @@ def check_recipe(  # noqa: PLR0913 - each is an option of the command line
     from factory.training.check.facts import facts, lines
 
     share = MFU if mfu is None else mfu
-    with _quiet():
-        found = check(recipe, gpus, gpu_type, dict(map(assignment, overrides or ())))
+    found = check(recipe, gpus, gpu_type, dict(map(assignment, overrides or ())))
     if json:
         print_json(facts(found, tokens, share))
     else:
@@ -76,15 +72,3 @@ def _print(lines: Iterable[tuple[str, str]]) -> None:
     for name, value in lines:
         style = "yellow" if name == "unverified" else ""
         console.print(f"{name:<12}{value}", style=style, markup=False, highlight=False)
-
-
-@contextmanager
-def _quiet() -> Generator[None]:
-    """Within: what third parties say while they are imported is not printed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        logging.disable(logging.WARNING)
-        try:
-            yield
-        finally:
-            logging.disable(logging.NOTSET)

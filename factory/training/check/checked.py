@@ -12,6 +12,7 @@ from factory.training.check import cost, memory, validated
 from factory.training.check.gpus import Gpu, gpu
 from factory.training.check.layout import Layout, broken, layout
 from factory.training.check.parameters import Parameters, confirmed, name_says, parameters
+from factory.training.quiet import quiet
 
 MAX_GPUS = 100_000
 
@@ -73,7 +74,11 @@ def check(recipe: str, gpus: int, gpu_type: str, overrides: Mapping[str, str]) -
         raise SpecError(f"No recipe {recipe!r}. Known: {', '.join(recipe_names())}.")
     if not 1 <= gpus <= MAX_GPUS:
         raise SpecError(f"{gpus} GPUs: give a number from 1 to {MAX_GPUS:,}.")
-    kind = gpu(gpu_type)
+    with quiet():
+        return _checked(recipe, gpus, gpu(gpu_type), overrides)
+
+
+def _checked(recipe: str, gpus: int, kind: Gpu, overrides: Mapping[str, str]) -> Checked:
     config = _built(recipe, overrides)
     config.model.vocab_size = memory.model_vocabulary(config)
     found = layout(config, gpus)

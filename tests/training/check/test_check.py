@@ -1,7 +1,9 @@
 """Recipes on GPUs: counted as the published models count, refused where Megatron refuses."""
 
 import itertools
-import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -44,36 +46,38 @@ def test_parameters_are_those_of_the_published_models_own_code(recipe, gpus):
     assert counted.active == counted.language - experts + at_work - looked_up
 
 
-def test_parameters_of_the_debug_model_are_those_that_it_trains(cpu_model):
+def test_parameters_of_the_debug_model_are_those_that_it_trains():
     counted = check("debug.pretrain", 1, "h100", {}).parameters
-    trained = sum(one.numel() for one in cpu_model.parameters())
-    assert counted.total == trained
+    with debug_model() as model:
+        assert counted.total == sum(one.numel() for one in model.parameters())
 
 
-@pytest.fixture(scope="module")
-def cpu_model():
+@contextmanager
+def debug_model() -> Iterator[Any]:
     """The debug model itself, with a vocabulary that needs no padding."""
+    import torch.distributed
     from megatron.core import parallel_state
-    from megatron.core.process_groups_config import ProcessGroupCollection
 
     from factory.training import profiles
+    from factory.training.quiet import quiet
     from factory.training.recipes.debug import pretrain
 
-    environment = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29611", "RANK": "0"}
-    with profiles.hardware("cpu"), patch.dict(os.environ, environment | {"WORLD_SIZE": "1"}):
-        import torch
-
-        torch.distributed.init_process_group("gloo")
+    with ExitStack() as stack:
+        stack.enter_context(profiles.hardware("cpu"))
+        stack.enter_context(quiet())
+        stack.enter_context(patch.dict("os.environ", LOCAL_RANK="0"))
+        store = torch.distributed.HashStore()
+        torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        stack.callback(torch.distributed.destroy_process_group)
         parallel_state.initialize_model_parallel()
+        stack.callback(parallel_state.destroy_model_parallel)
         config = pretrain()
         profiles.apply(config, "cpu")
         config.model.vocab_size = config.tokenizer.vocab_size
         config.model.should_pad_vocab = False
-        config.model._pg_collection = ProcessGroupCollection.use_mpu_process_groups()
         config.model.finalize()
-        yield config.model.provide(pre_process=True, post_process=True)
-        parallel_state.destroy_model_parallel()
-        torch.distributed.destroy_process_group()
+        (model,) = config.model.provide_distributed_model(wrap_with_ddp=False)
+        yield model
 
 
 @pytest.mark.parametrize(("recipe", "gpus"), BIG)

@@ -38,8 +38,11 @@ def test_a_valid_layout_breaks_nothing_and_says_how_it_divides():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"gpus": 18}, r"18 GPUs are no multiple of TP 2 x PP 2 x CP 1 = 4.*Use 16 or 20 GPUs"),
-        ({"gpus": 20}, r"expert TP 1 x EP 4 x PP 2 = 8.*Use 16 or 24 GPUs"),
+        (
+            {"gpus": 18, "experts": 0, "expert": 1},
+            r"18 GPUs are no multiple of TP 2 x PP 2 x CP 1 = 4.*Use 16 or 20 GPUs",
+        ),
+        ({"gpus": 20, "global_batch": 40}, r"expert TP 1 x EP 4 x PP 2 = 8.*Use 16 or 24 GPUs"),
         ({"pipeline": 5, "gpus": 20}, r"48 layers do not divide by PP 5.*1, 2, 3, 4, 6, 8, 12"),
         ({"pipeline": 24, "gpus": 192}, r"stages has 2 layers, but images enter the first 3"),
         ({"heads": 31}, r"31 attention heads do not divide by TP 2.*1, 31"),
