@@ -61,6 +61,13 @@ def test_its_commands_exist(page: Path) -> None:
             assert inner is None or not word or word in inner, f"factory {command} {word}"
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/add-a-dataset.md"])
+def test_the_declaration_that_they_show_is_the_real_one(page: str) -> None:
+    shown = re.findall(r"```python\n(.*?)```", (CHECKOUT / page).read_text(), re.DOTALL)
+    file = CHECKOUT / "definitions" / "datasets" / "public" / "text" / "medquad.py"
+    assert file.read_text() in shown
+
+
 def test_the_glossary_has_each_word_once_and_in_order() -> None:
     found = WORDS.findall((CHECKOUT / "docs" / "glossary.md").read_text(encoding="utf-8"))[2:]
     assert found == sorted(set(found), key=str.lower)
