@@ -54,16 +54,9 @@ def _is_cuda(device: object) -> bool:
     return isinstance(device, str) and device.startswith("cuda")
 
 
-def _nothing(*_: object, **__: object) -> None:
-    return None
-
-
-def _zero(*_: object, **__: object) -> int:
-    return 0
-
-
-def _empty(*_: object, **__: object) -> dict[str, int]:
-    return {}
+def _gives[T](value: T) -> Callable[..., T]:
+    """A function of its own for every name: torch's compiler takes equal ones for a mistake."""
+    return lambda *_, **__: value
 
 
 def _cpu_random_state(*_: object, **__: object) -> torch.Tensor:
@@ -74,24 +67,26 @@ def _in_order(*_: object, **__: object) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+_NOTHING = (
+    "synchronize",
+    "empty_cache",
+    "set_device",
+    "reset_peak_memory_stats",
+    "set_rng_state",
+)
+_ZERO = ("memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved")
+
 _TORCH_CUDA: dict[str, Any] = {
+    **{name: _gives(None) for name in _NOTHING},
+    **{name: _gives(0) for name in _ZERO},
     "current_device": lambda: CPU,
-    "synchronize": _nothing,
-    "empty_cache": _nothing,
-    "set_device": _nothing,
-    "memory_allocated": _zero,
-    "memory_reserved": _zero,
-    "max_memory_allocated": _zero,
-    "max_memory_reserved": _zero,
-    "memory_stats": _empty,
-    "reset_peak_memory_stats": _nothing,
+    "memory_stats": _gives(dict[str, int]()),
     "Stream": _Stream,
-    "Event": _Stream,
+    "Event": type("_Event", (_Stream,), {}),
     "stream": _in_order,
-    "current_stream": _Stream,
-    "default_stream": _Stream,
+    "current_stream": _gives(_Stream()),
+    "default_stream": _gives(_Stream()),
     "get_rng_state": _cpu_random_state,
-    "set_rng_state": _nothing,
 }
 
 
@@ -106,7 +101,7 @@ def redirected() -> Generator[None]:
         for name, value in _TORCH_CUDA.items():
             stack.enter_context(patch.object(torch.cuda, name, value))
         for name in ("range_push", "range_pop", "mark"):
-            stack.enter_context(patch.object(torch.cuda.nvtx, name, _nothing))
+            stack.enter_context(patch.object(torch.cuda.nvtx, name, _gives(None)))
         stack.enter_context(
             patch.object(
                 setup,
@@ -115,7 +110,7 @@ def redirected() -> Generator[None]:
             )
         )
         # Core's wheel carries the compiled helpers but not the Makefile that Bridge calls.
-        stack.enter_context(patch.object(initialize, "compile_helpers", _nothing))
+        stack.enter_context(patch.object(initialize, "compile_helpers", _gives(None)))
         # What core compiles for a GPU would be compiled for minutes, where a compiler is found.
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(_ToCpu())
