@@ -173,6 +173,16 @@ def check_overrides(recipe: str, overrides: Mapping[str, str]) -> dict[str, Valu
     return parse_all(recipe, overrides, recipe_fields(recipe))
 
 
+def recipe_values(recipe: str, overrides: Mapping[str, str]) -> dict[str, Value]:
+    """The value of every field of a recipe that a run may override, as a run has it.
+
+    Raises:
+        SpecError: an unknown recipe or path, or a value that its field cannot have.
+    """
+    values = {path: field.default for path, field in recipe_fields(recipe).items()}
+    return values | check_overrides(recipe, overrides)
+
+
 @cache
 def _listed_fields() -> dict[str, dict[str, Field]]:
     if not FIELDS.is_file():

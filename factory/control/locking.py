@@ -92,10 +92,7 @@ def settings_of(spec: RunSpec) -> DataSettings:
     Raises:
         SpecError: an unknown recipe or override, or a recipe that reads no mix.
     """
-    fields = discovery.recipe_fields(spec.recipe)
-    values = {path: field.default for path, field in fields.items()}
-    values |= discovery.check_overrides(spec.recipe, spec.overrides)
-    return DataSettings.of(spec.recipe, values)
+    return DataSettings.of(spec.recipe, discovery.recipe_values(spec.recipe, spec.overrides))
 
 
 def locked(spec: RunSpec, found: Reading, state: Path | None) -> MixLock:

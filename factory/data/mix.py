@@ -4,21 +4,15 @@ Building one does nothing but check itself: `mix_rules` has the rules. `factory.
 lock of it, which says all that decides what a run reads.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from factory.data import mix_rules
 from factory.data.dataset import Dataset
 from factory.data.mix_words import MixRole, Overflow
 from factory.data.mixing.shares import Basis
-from factory.errors import SpecError
 from factory.keys import Key
 from factory.spec import RunSpec
-
-ENERGON_PART = "train"
-"""The part that is asked of Energon. A directory of ours holds one split, under every part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,37 +108,3 @@ def required_samples(spec: RunSpec, split: str = "train") -> int:
     another split one sample shows that it is there.
     """
     return spec.ranks * max(1, spec.loader_workers) if split == "train" else 1
-
-
-def blend(mix: Mix, split: str, paths: Mapping[str, Path]) -> dict[str, Any]:
-    """The mix as an Energon `MetadatasetV2`; each sample carries its dataset's key as `source`.
-
-    Args:
-        mix: what to blend.
-        split: which split of each dataset, `train`.
-        paths: directory of every `<key>/energon/<split>`, by that key path.
-
-    Raises:
-        SpecError: a dataset of the mix has no directory there.
-    """
-    return {
-        "__module__": "megatron.energon",
-        "__class__": "MetadatasetV2",
-        "splits": {ENERGON_PART: {"blend": list(_sources(mix, split, paths))}},
-    }
-
-
-def _sources(mix: Mix, split: str, paths: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-    for _, one in mix.entries:
-        key = f"{one.dataset.key.path}/energon/{split}"
-        if key not in paths:
-            raise SpecError(
-                f"The run pins no version of {key}, which its mix names. Launch it again: "
-                "the gate pins the versions that are current."
-            )
-        yield {
-            "weight": float(one.weight),
-            "path": str(paths[key]),
-            "split_part": ENERGON_PART,
-            "subflavors": {"source": one.dataset.key.path},
-        }

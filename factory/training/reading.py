@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from factory.data.encoding import load
+from factory.data.encoding import images, load
 from factory.data.mixing.lock import FILE, MixLock
 from factory.data.mixing.resolve import resolve
 from factory.data.mixing.settings import DataSettings
-from factory.discovery import check_overrides, mixes, recipe_fields
+from factory.discovery import mixes, recipe_values
 from factory.errors import SpecError
 from factory.keys import parse
 from factory.namespace import Namespace, RunDirectory
 from factory.spec import Launch
+from factory.training import vision_tokens
 
 if TYPE_CHECKING:
     from megatron.bridge.models.gpt_provider import GPTModelProvider
@@ -31,15 +32,19 @@ def write_lock(namespace: Namespace, launch: Launch, run: RunDirectory) -> MixLo
             another one; or the mix cannot be locked.
     """
     spec = launch.spec
-    fields = recipe_fields(spec.recipe)
-    values = {path: one.default for path, one in fields.items()}
-    values |= check_overrides(spec.recipe, spec.overrides)
+    values = recipe_values(spec.recipe, spec.overrides)
     versions = {
         key: namespace.version(parse(key), version)
         for key, version in launch.datasets.items()
         if key.endswith("/energon/train")
     }
     lock = resolve(spec.mix, mixes()[spec.mix], versions, DataSettings.of(spec.recipe, values))
+    if launch.mix_lock not in ("", lock.hash):
+        raise SpecError(
+            f"The gate locked the mix of run {launch.run_id} with {launch.mix_lock[:12]}, and it "
+            f"would be locked with {lock.hash[:12]} here: the declaration, the recipe or the "
+            "tokenizer on this side is another one. Use the gate's image and files."
+        )
     written = run.path / FILE
     if not written.exists():
         run.create(FILE, lock.to_json())
@@ -78,11 +83,15 @@ def place(config: ConfigContainer, launch: Launch, run: RunDirectory) -> None:
     reads.pin_memory = launch.profile != "cpu"
     reads.lock = str(run.path / FILE)
     namespace = Namespace(run.root)
+    lock = reads.locked()
     reads.folders = {
         source.key: str(namespace.version(parse(source.train), source.version).path)
-        for source in reads.locked().sources
+        for source in lock.sources
     }
-    _make_room(config, load(reads.tokenizer).size)
+    tokenizer = load(reads.tokenizer)
+    processor = None if lock.image_processor is None else images.load(reads.tokenizer)
+    vision_tokens.agree(model, tokenizer, processor)
+    _make_room(config, tokenizer.size)
 
 
 def _make_room(config: ConfigContainer, tokens: int) -> None:

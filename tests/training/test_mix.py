@@ -1,14 +1,12 @@
-"""A mix is checked when it is declared, and rendered as what Energon reads."""
-
-from pathlib import Path
+"""A mix is checked when it is declared."""
 
 import pytest
 
 from factory.data import Dataset, Derived, LocalFiles, Rejected
-from factory.data.mix import Mix, Stage, Weighted, blend, required_samples
+from factory.data.mix import Mix, Stage, Weighted, required_samples
 from factory.data.steps import steps
 from factory.discovery import mixes
-from factory.errors import DeclarationError, SpecError
+from factory.errors import DeclarationError
 from factory.keys import public
 from factory.spec import RunSpec
 
@@ -23,33 +21,6 @@ def dataset(name):
 
 
 A, B, C = dataset("text/a"), dataset("text/b"), dataset("text/c")
-
-
-def test_a_blend_has_every_dataset_with_weight_directory_and_source():
-    mix = Mix(warmup=[(1.0, A)], domain_shift=[(6.5, B)], retention=[(2, C)])
-    paths = {f"public/text/{x}/energon/train": Path(f"/n/{x}.versions/1") for x in "abc"}
-    rendered = blend(mix, "train", paths)
-    assert rendered["__module__"] == "megatron.energon"
-    assert rendered["__class__"] == "MetadatasetV2"
-    assert rendered["splits"] == {
-        "train": {
-            "blend": [
-                {
-                    "weight": weight,
-                    "path": f"/n/{x}.versions/1",
-                    "split_part": "train",
-                    "subflavors": {"source": f"public/text/{x}"},
-                }
-                for x, weight in (("a", 1.0), ("b", 6.5), ("c", 2.0))
-            ]
-        }
-    }
-    assert mix.datasets == (A, B, C)
-
-
-def test_a_blend_without_a_pinned_version_says_which():
-    with pytest.raises(SpecError, match="pins no version of public/text/a/energon/train"):
-        blend(Mix(domain_shift=[(1.0, A)]), "train", {})
 
 
 @pytest.mark.parametrize("weight", [0, -1, float("nan"), float("inf"), "2", None, True])

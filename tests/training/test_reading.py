@@ -1,0 +1,57 @@
+"""The driver locks what the gate locked, or does not begin."""
+
+from pathlib import Path
+
+import pytest
+
+from factory.data.mix import Mix
+from factory.data.mixing import MixLock
+from factory.errors import SpecError
+from factory.keys import public
+from factory.namespace import Namespace, Version
+from factory.spec import CodeIdentity, Launch, RunSpec
+from factory.training import reading
+from tests.data.mixing.clinical import DATASETS, declared, publish
+
+NAME = "text/glossary"
+
+
+@pytest.fixture
+def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Version:
+    mix = Mix(domain_shift=[(1.0, declared(NAME))])
+    monkeypatch.setattr(reading, "mixes", lambda: {"clinical": mix})
+    (tmp_path / "namespace").mkdir()
+    return publish(Namespace(tmp_path / "namespace"), NAME, DATASETS[NAME])
+
+
+def launched(version: Version, mix_lock: str = "", **overrides: str) -> Launch:
+    return Launch(
+        run_id="run-1",
+        attempt=1,
+        classification="public",
+        spec=RunSpec(recipe="debug.pretrain", mix="clinical", overrides=overrides),
+        profile="cpu",
+        datasets={(public(NAME) / "energon" / "train").path: version.id},
+        mix_lock=mix_lock,
+        image=None,
+        code=CodeIdentity(commit=None, tree="test", lock="test"),
+    )
+
+
+def test_a_driver_without_a_gate_writes_the_lock(version: Version, tmp_path: Path) -> None:
+    namespace = Namespace(tmp_path / "namespace")
+    run = namespace.open_run("public", "run-1")
+    lock = reading.write_lock(namespace, launched(version), run)
+    assert MixLock.from_json((run.path / "mix.lock").read_bytes()) == lock
+    assert lock.sources[0].version == version.id
+    assert reading.write_lock(namespace, launched(version, lock.hash), run) == lock
+    with pytest.raises(SpecError, match="Run run-1 was started with other data"):
+        reading.write_lock(namespace, launched(version, **{"dataset.buffer": "9"}), run)
+
+
+def test_another_mix_than_the_gate_locked_is_refused(version: Version, tmp_path: Path) -> None:
+    namespace = Namespace(tmp_path / "namespace")
+    run = namespace.open_run("public", "run-1")
+    with pytest.raises(SpecError, match="The gate locked the mix of run run-1 with f00d, and it"):
+        reading.write_lock(namespace, launched(version, "f00d"), run)
+    assert not (run.path / "mix.lock").exists()
