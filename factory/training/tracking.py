@@ -5,9 +5,11 @@ namespace: SQLite on a network file system corrupts. The id is stored in the run
 that a second start of a run continues its MLflow run. Bridge logs into the run that is active.
 """
 
-from collections.abc import Callable, Generator
+import time
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import batched
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 RUN_ID_FILE = "mlflow.id"
+
+MOST_METRICS = 1_000
+"""MLflow takes no more at once."""
 
 
 def tracking_uri(state: Path, launch: Launch) -> str:
@@ -32,7 +37,11 @@ def logger_settings(state: Path, launch: Launch) -> dict[str, Any]:
         "mlflow_experiment": launch.spec.recipe,
         "mlflow_run_name": launch.run_id,
         "mlflow_tracking_uri": tracking_uri(state, launch),
-        "mlflow_tags": {"run_id": launch.run_id, "mix": launch.spec.mix},
+        "mlflow_tags": {
+            "run_id": launch.run_id,
+            "mix": launch.spec.mix,
+            "mix_lock": launch.mix_lock,
+        },
         "mlflow_log_artifacts": False,  # it would copy every checkpoint
     }
 
@@ -53,6 +62,20 @@ def active(state: Path, launch: Launch, run: RunDirectory) -> Generator[str]:
         mlflow.end_run("FAILED")
         raise
     mlflow.end_run("FINISHED")
+
+
+def log(
+    state: Path, launch: Launch, run: RunDirectory, metrics: Mapping[str, float], step: int
+) -> None:
+    """Log numbers of a step in the run's MLflow run, in one transaction; from any thread."""
+    import mlflow
+    from mlflow.entities import Metric
+
+    client = mlflow.MlflowClient(tracking_uri(state, launch))
+    now = int(time.time() * 1_000)
+    rows = [Metric(name, value, now, step) for name, value in metrics.items()]
+    for some in batched(rows, MOST_METRICS):
+        client.log_batch((run.path / RUN_ID_FILE).read_text().strip(), metrics=some)
 
 
 def _log_new_params(log_params: Callable[[dict[str, Any]], Any], params: dict[str, Any]) -> None:

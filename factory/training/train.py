@@ -9,32 +9,41 @@ from __future__ import annotations
 import hashlib
 import importlib
 import logging
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from factory.discovery import check_overrides
-from factory.errors import SpecError
 from factory.namespace import RunDirectory
+from factory.namespace.attempts import Attempt
+from factory.namespace.checkpoints import CHECKPOINTS
 from factory.spec import Launch
-from factory.training import profiles, tracking
+from factory.training import profiles, reading, tracking
 from factory.training.assign import assign
+from factory.training.callbacks import MONITOR, callbacks
+from factory.training.resume.identity import (
+    DATA_PARALLEL_SIZE,
+    identity_of,
+    refuse_other_data,
+)
+from factory.training.resume.redistribute import MOVED, refuse_other_readers
+from factory.training.resume.start import Start
+from factory.training.resume.watch import Watch
 
 if TYPE_CHECKING:
-    from megatron.bridge.models.gpt_provider import GPTModelProvider
     from megatron.bridge.training.config import ConfigContainer
-
-BLEND_FILE = "blend.yaml"
-MONITOR = "monitor"
-"""Directory of what a run says about itself while it runs."""
 
 SLOW_IMPORTS = (
     "megatron.bridge.training.pretrain",
+    "factory.observe.mixture.callback",
     "factory.observe.progress",
     "factory.training.forward",
     "factory.training.loader",
+    "factory.training.resume.chain",
+    "factory.training.resume.publisher",
     "mlflow",
 )
 
@@ -44,12 +53,20 @@ class Job:
     """What a rank needs to know; travels to it by pickle."""
 
     launch: Launch
-    run: RunDirectory
+    attempt: Attempt
     state: Path
     """This machine's own files: MLflow."""
 
     started: float
     """When the driver started, as `time.time()`."""
+
+    start: Start | None = None
+    """The checkpoint to go on from."""
+
+    @property
+    def run(self) -> RunDirectory:
+        """The run's directory."""
+        return self.attempt.run
 
 
 def preload(launch: Launch) -> None:
@@ -64,6 +81,7 @@ def build(job: Job) -> ConfigContainer:
 
     Raises:
         SpecError: an override cannot be applied, or the machine is not of the profile's kind.
+        ResumeRefused: the data would not continue as they were.
     """
     launch = job.launch
     with profiles.hardware(launch.profile):
@@ -74,7 +92,32 @@ def build(job: Job) -> ConfigContainer:
             assign(config, path, value)
         profiles.apply(config, launch.profile)
         _place(config, job)
+    if job.start is not None and not job.start.fresh_data:
+        now = identity_of(config, launch)
+        if job.start.redistributed:
+            refuse_other_readers(job.start.checkpoint, now)
+        moved = MOVED if job.start.redistributed else frozenset[str]()
+        refuse_other_data(job.start.checkpoint, now, moved=moved)
     return config
+
+
+def redistributed(job: Job, config: ConfigContainer) -> None:
+    """Make the states of the data anew, for as many data-parallel ranks as there are now.
+
+    Raises:
+        ResumeRefused: they cannot be continued exactly there.
+    """
+    from factory.training.resume.redistribute import redistribute
+
+    if job.start is None or not job.start.redistributed:
+        return
+    ranks = identity_of(config, job.launch)[DATA_PARALLEL_SIZE]
+    root = job.start.data(job.run, job.launch.attempt)
+    if root is None or not isinstance(ranks, int):
+        raise RuntimeError("Data were to be redistributed that are not continued; a defect.")
+    folder = root / job.start.checkpoint.path.name
+    job.run.directory(str(folder.relative_to(job.run.path)))
+    redistribute(job.start.checkpoint, ranks, folder)
 
 
 def write_config(config: ConfigContainer, run: RunDirectory, attempt: int) -> str:
@@ -87,58 +130,71 @@ def write_config(config: ConfigContainer, run: RunDirectory, attempt: int) -> st
     return hashlib.sha256(text).hexdigest()
 
 
-def train(job: Job, config: ConfigContainer, *, rank: int) -> None:
-    """Bridge's `pretrain` on this rank; returns when the last checkpoint is on disk."""
+def train(job: Job, config: ConfigContainer, *, rank: int) -> bool:
+    """Bridge's `pretrain` on this rank; returns when the last checkpoint is complete.
+
+    Returns whether it was told to stop before the last step.
+    """
     launch = job.launch
     with ExitStack() as stack:
         stack.enter_context(profiles.hardware(launch.profile))
         from megatron.bridge.training.pretrain import pretrain
 
-        from factory.observe.progress import Progress
-        from factory.training.forward import forward_step
+        from factory.training.forward import step_of
 
         if rank == launch.spec.ranks - 1:
             stack.enter_context(tracking.active(job.state, launch, job.run))
-        progress = Progress(
-            job.run.directory(MONITOR),
-            interval=config.logger.log_interval,
-            steps=_required(config.train.train_iters, "train.train_iters"),
-            started=job.started,
-        )
-        stack.callback(progress.close)
         # Several hundred lines on standard output, all of them in `config.yaml`.
         stack.enter_context(patch.object(type(config), "log_non_default_values", _silent))
-        pretrain(config, forward_step, callbacks=[progress])
+        stack.enter_context(Watch(job.attempt))
+        chosen = stack.enter_context(callbacks(job, config))
+        return _ends_early(lambda: pretrain(config, step_of(config), callbacks=chosen))
+
+
+def _ends_early(pretrain: Callable[[], None]) -> bool:
+    """Bridge leaves by `sys.exit` when it has saved for a signal, and logs that as an error."""
+    quiet = _LeavingIsNoFailure()
+    logger = logging.getLogger("megatron.bridge.training.pretrain")
+    logger.addFilter(quiet)
+    try:
+        pretrain()
+    except SystemExit as left:
+        if left.code:
+            raise
+        return True
+    finally:
+        logger.removeFilter(quiet)
+    return False
+
+
+class _LeavingIsNoFailure(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not (isinstance(error, SystemExit) and not error.code)
 
 
 def _place(config: ConfigContainer, job: Job) -> None:
     """Where this run reads and writes, and what its spec says."""
-    from factory.training.loader import BlendProvider
+    from megatron.bridge.utils.instantiate_utils import register_allowed_target_prefix
 
     launch = job.launch
-    checkpoints = str(job.run.directory("checkpoints"))
+    checkpoints = str(job.run.directory(CHECKPOINTS))
+    data = job.start.data(job.run, launch.attempt) if job.start else None
     config.rng.seed = launch.spec.seed
-    config.dataset = BlendProvider(
-        path=str(job.run.path / BLEND_FILE),
-        seq_length=cast("GPTModelProvider", config.model).seq_length,
-        micro_batch_size=_required(config.train.micro_batch_size, "train.micro_batch_size"),
-        seed=launch.spec.seed,
-        num_workers=launch.spec.loader_workers,
-        pin_memory=launch.profile != "cpu",
-    )
+    reading.place(config, launch, job.run)
+    config.dataset.dataloader_save = checkpoints
+    # Bridge takes nothing for "where the weights are", and an empty path for "nowhere".
+    config.dataset.dataloader_load = str(data or "")
     config.checkpoint.save = checkpoints
-    config.checkpoint.load = checkpoints if launch.attempt > 1 else None
+    config.checkpoint.load = str(job.start.checkpoint.path) if job.start else None
+    register_allowed_target_prefix("factory.training")
+    config.checkpoint.custom_manager_class = "factory.training.resume.manager.Manager"
+    config.train.exit_signal_handler = True
     config.logger.tensorboard_dir = None
     config.logger.tensorboard_log_interval = config.logger.log_interval  # of MLflow as well
     config.logger.logging_level = logging.WARNING
     for name, value in tracking.logger_settings(job.state, launch).items():
         assign(config, f"logger.{name}", value)
-
-
-def _required(value: int | None, path: str) -> int:
-    if value is None:
-        raise SpecError(f"The recipe sets no {path}, which a run needs.")
-    return value
 
 
 def _silent(config: ConfigContainer) -> None:
