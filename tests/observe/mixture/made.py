@@ -131,7 +131,7 @@ def drawn_batches(
             counts[at] += (1, 1, tokens, loss, 0, 0)
             drawn.append((at, turn[at] % supply[at].samples * readers + reader))
             turn[at] += 1
-        yield account(counts.tolist(), drawn, slots=4096 * 16)
+        yield account(counts.tolist(), drawn, slots=-(-int(counts[:, 2].sum()) // 4096) * 4096)
 
 
 READERS = 2
