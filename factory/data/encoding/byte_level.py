@@ -1,6 +1,6 @@
 """The byte-level tokenizer of small models and tests: a token for each byte of UTF-8.
 
-Every text can be written in it and nothing is unknown. Its ids are those of `factory.data.encoder`.
+Every text can be written in it and nothing is unknown.
 """
 
 from collections.abc import Sequence
@@ -9,10 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from factory.data.encoder import BEGIN, END, IMAGE, PAD, VOCABULARY_SIZE
 from factory.data.encoding.tokenizer import ImageTokens, Tokenizer, byte_spans
 
 NAME = "bytes"
+
+BYTES = 256
+BEGIN, END = 257, 258
+"""Behind the bytes, and a place that is kept for padding."""
+
+VOCABULARY_SIZE = 259
+
+IMAGE = "<image>"
+"""What stands in a text for an image, which bytes of text cannot show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,7 @@ class _Bytes:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text; special tokens have no text, and bytes that are no UTF-8 are replaced."""
-        return bytes(one for one in ids if one < PAD).decode(errors="replace")
+        return bytes(one for one in ids if one < BYTES).decode(errors="replace")
 
 
 def read() -> Tokenizer:

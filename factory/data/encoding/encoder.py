@@ -1,7 +1,7 @@
 """`Encoder`: canonical samples to tokens, each with the loss that its dataset's policy asks for.
 
 A pure function of sample, policy, tokenizer and template: equal inputs give equal tokens in every
-process. What hands batches to Megatron-Bridge is `factory.data.encoder`.
+process. What makes batches of many samples is `factory.data.stream`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

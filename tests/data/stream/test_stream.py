@@ -12,7 +12,7 @@ import pytest
 from factory.data.encoding import Encoder, load
 from factory.data.encoding.byte_level import END
 from factory.data.stream.account import FIELDS, SAMPLES, TOKENS
-from factory.errors import RunFailed
+from factory.errors import RunFailed, SpecError
 from tests.data.stream.conftest import LONG, SHORT, Mixture, read, stop
 
 pytestmark = pytest.mark.slow
@@ -204,6 +204,16 @@ def test_each_dataset_has_its_own_overflow_policy(mixture: Mixture):
 def test_a_dataset_of_which_all_is_dropped_ends_the_run(mixture: Mixture):
     short = mixture.only(LONG).source(LONG, overflow="drop").stages((0, 16, (1,)))
     assert not list(until_it_ends(short, "were dropped, as many as this reader has of it"))
+
+
+def test_another_version_than_the_lock_names_is_refused(mixture: Mixture):
+    with pytest.raises(SpecError, match="holds 30 samples, but the mix was locked with 31"):
+        mixture.source(LONG, samples=31).loader()
+
+
+def test_a_source_smaller_than_its_readers_is_refused(mixture: Mixture):
+    with pytest.raises(SpecError, match="has 30 samples for 32 readers"):
+        mixture.loader(ranks=16, workers=2, micro_batch_size=1, global_batch_size=16)
 
 
 def until_it_ends(mixture: Mixture, said: str, **place: Any) -> Iterator[dict[str, Any]]:
