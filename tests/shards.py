@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from factory.data import Loss, Sample, energon
-from factory.data.energon import Entry
+from factory.data.energon import Entry, Stored
 from factory.data.sample import canonical
 
 
@@ -18,7 +18,17 @@ def write_shards(folder: Path, samples: Sequence[Sample], per_shard: int = 1_000
     contents: list[str] = []
     for start in range(0, len(samples), per_shard):
         part = samples[start : start + per_shard]
-        entries = [Entry(one.id, canonical(one.as_dict())) for one in part]
+        entries = [
+            Entry(
+                one.id,
+                canonical(one.as_dict()),
+                [
+                    Stored(image.sha256, image.extension, image.data)
+                    for image in one.images.values()
+                ],
+            )
+            for one in part
+        ]
         contents.append(energon.write_shard(folder / energon.shard_name(len(contents)), entries))
     return contents
 
