@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.data import encoder as today
 from factory.data.encoding import Encoded, Encoder, Refused, Tokenizer, load
+from factory.data.encoding.byte_level import BEGIN, END
+from factory.data.encoding.runs import text_of
 from factory.data.kinds import Message, ToolCall
 from factory.data.loss import Loss
 from factory.data.packing.packer import NO_LOSS
@@ -179,9 +180,10 @@ class TestOtherKinds:
         )
 
     @pytest.mark.parametrize("sample", samples(), ids=lambda sample: sample.kind)
-    def test_the_plain_text_is_that_of_the_debug_encoder(self, bytewise, sample):
+    def test_bytes_are_those_of_the_rendered_text_between_two_tokens(self, bytewise, sample):
         made = encoded(bytewise, sample)
-        assert made.tokens.tolist() == today.tokens_of(today.text_of(entry(sample)))
+        text = text_of(bytewise.runs(entry(sample)))
+        assert made.tokens.tolist() == [BEGIN, *text.encode(), END]
 
     def test_unknown_kinds_are_named(self, encoder):
         with pytest.raises(ValueError, match="kind 'poem'; known are document"):
