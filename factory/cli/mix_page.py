@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from factory.cli.output import table
-from factory.data.mixing.lock import Expectations, MixLock
+from factory.data.mixing.lock import Expectations, LockedSource, MixLock
 from factory.data.mixing.words import BASIS, OVERFLOW, ROLE, amount, caps, percent
 
 MANY_EPOCHS = 4
@@ -28,6 +28,8 @@ def page(lock: MixLock, name: str) -> Iterator[Table | Text]:
         )
     yield Text("")
     yield table("", [_row(lock, at, expected) for at in range(len(lock.sources))], numbers=_NUMBERS)
+    yield Text("")
+    yield table("", [_read(source) for source in lock.sources], numbers=("samples",))
     yield Text("")
     if len(lock.stages) > 1:
         yield table("Stages", list(_stages(lock)), numbers=("from step", "context", *lock.keys))
@@ -70,7 +72,7 @@ def notes(lock: MixLock) -> Iterator[str]:
         )
 
 
-_NUMBERS = ("weight", "by sample", "by token", "by loss token", "epochs", "tokens", "samples")
+_NUMBERS = ("weight", "by sample", "by token", "by loss token", "epochs", "tokens")
 
 
 def _row(lock: MixLock, at: int, expected: Expectations | None) -> dict[str, Any]:
@@ -85,6 +87,12 @@ def _row(lock: MixLock, at: int, expected: Expectations | None) -> dict[str, Any
         "by loss token": one and percent(one.loss_token_share),
         "epochs": one and f"{one.epochs:.2g}",
         "tokens": one and amount(one.tokens),
+    }
+
+
+def _read(source: LockedSource) -> dict[str, Any]:
+    return {
+        "dataset": source.key,
         "samples": f"{source.samples:,}",
         "version": source.version,
         "caps": caps(source) or None,

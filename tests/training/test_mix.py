@@ -9,6 +9,7 @@ from factory.discovery import mixes
 from factory.errors import DeclarationError
 from factory.keys import public
 from factory.spec import RunSpec
+from tests.conftest import CHECKOUT
 
 
 def dataset(name):
@@ -253,3 +254,13 @@ def test_what_is_derived_from_a_benchmark_is_one():
         )
     again = benchmark(key=public("benchmarks/copy"), source=Derived(datasets=(benchmark(),)))
     assert again.role == "benchmark"
+
+
+def test_the_mix_of_the_page_is_one():
+    page = (CHECKOUT / "docs" / "mixes.md").read_text(encoding="utf-8")
+    code = page.split("```python\n")[1].split("```")[0]
+    found: dict[str, object] = {}
+    exec(code, found)  # noqa: S102 - what a reader would copy
+    mix = found["clinical"]
+    assert isinstance(mix, Mix)
+    assert mix.weights(mix.stages[1]) == (0, 60, 8, 40)
