@@ -206,6 +206,11 @@ PLACES = (
             "training/test_mix.py::test_a_file_that_does_not_declare_one_mix_is_named",
         ),
         (
+            "a mix of another name than its file",
+            "but a mix has its file's name",
+            "training/test_mix.py::test_a_file_that_does_not_declare_one_mix_is_named",
+        ),
+        (
             "a declaration where nothing looks for it",
             "declares nothing here",
             "test_a_declaration_where_nothing_looks_for_it",
@@ -252,6 +257,11 @@ PLACES = (
             "a new dataset named as a word of Python",
             "a Python module cannot be named",
             "test_a_key_that_no_module_can_have",
+        ),
+        (
+            "a kind of data that has no template",
+            "There is no template for",
+            "test_a_kind_without_template_is_answered_with_those_that_there_are",
         ),
     ),
 )
