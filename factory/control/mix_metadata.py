@@ -5,13 +5,13 @@ from typing import Any
 
 import dagster as dg
 
-from factory.data.mixing.lock import FILE, Expectations, MixLock
+from factory.data.mixing.lock import Expectations, MixLock, lock_path
 from factory.data.mixing.words import BASIS, ROLE, amount, caps, percent
 
 
 def mix_metadata(run: Path) -> dict[str, Any]:
     """Of the run in that directory; nothing where it has no lock yet."""
-    file = run / FILE
+    file = lock_path(run)
     if not file.is_file():
         return {}
     lock = MixLock.from_json(file.read_bytes(), str(file))

@@ -80,6 +80,8 @@ def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
             "code": code_identity(),
             "rank_environment": where.rank_environment,
             "grace_seconds": where.grace_seconds,
+            # Data that begin again may be others: then the driver locks the mix.
+            "mix_lock": "" if tags.get(FRESH_DATA) == "true" else first.mix_lock,
             "fresh_data": tags.get(FRESH_DATA) == "true",
             "redistribute": tags.get(REDISTRIBUTE) == "true",
         }

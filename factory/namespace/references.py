@@ -22,7 +22,7 @@ from factory.namespace.staging import INPUTS
 from factory.namespace.sweep import places
 
 RECORD = "record.json"
-LOCKS = ("mix.lock", "*.lock.json")
+LOCKS = ("mix.lock", "mix.*.lock", "*.lock.json")
 
 _ID = re.compile(r"\b[0-9a-f]{20}\b")
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from factory.data.encoding import images, load
-from factory.data.mixing.lock import FILE, MixLock
+from factory.data.mixing.lock import FILE, MixLock, later_name, lock_path
 from factory.data.mixing.resolve import resolve
 from factory.data.mixing.settings import DataSettings
+from factory.data.mixing.words import changed
 from factory.discovery import mixes, recipe_values
-from factory.errors import SpecError
+from factory.errors import ResumeRefused, SpecError
 from factory.keys import parse
 from factory.namespace import Namespace, RunDirectory
 from factory.spec import Launch
@@ -28,8 +29,9 @@ def write_lock(namespace: Namespace, launch: Launch, run: RunDirectory) -> MixLo
     """The lock of the launch's mix, as it is in the run's directory afterwards.
 
     Raises:
-        SpecError: the run has a lock already, and with these settings and versions it would be
-            another one; or the mix cannot be locked.
+        SpecError: the mix cannot be locked, or not as the gate did.
+        ResumeRefused: the run has a lock already, and with these settings and versions it would
+            be another one; with fresh data it gets that one.
     """
     spec = launch.spec
     values = recipe_values(spec.recipe, spec.overrides)
@@ -39,24 +41,34 @@ def write_lock(namespace: Namespace, launch: Launch, run: RunDirectory) -> MixLo
         if key.endswith("/energon/train")
     }
     lock = resolve(spec.mix, mixes()[spec.mix], versions, DataSettings.of(spec.recipe, values))
+    written = lock_path(run.path)
+    if not written.exists():
+        _refuse_other(launch, lock)
+        run.create(FILE, lock.to_json())
+        return lock
+    before = MixLock.from_json(written.read_bytes(), str(written))
+    if before.hash == lock.hash:
+        _refuse_other(launch, lock)
+        return before
+    if launch.attempt > 1 and launch.fresh_data:
+        run.create(later_name(launch.attempt), lock.to_json())
+        return lock
+    differences = "\n".join(f"- {line}" for line in changed(before, lock))
+    raise ResumeRefused(
+        f"Run {launch.run_id} reads what {written} says ({before.hash[:12]}), and its mix would be "
+        f"locked with {lock.hash[:12]} by what is here now:\n{differences}\nUse the files and the "
+        "recipe that it was locked with. `factory resume --fresh-data` goes on with the weights of "
+        "its last checkpoint, and the other data from their beginning."
+    )
+
+
+def _refuse_other(launch: Launch, lock: MixLock) -> None:
     if launch.mix_lock not in ("", lock.hash):
         raise SpecError(
             f"The gate locked the mix of run {launch.run_id} with {launch.mix_lock[:12]}, and it "
             f"would be locked with {lock.hash[:12]} here: the declaration, the recipe or the "
             "tokenizer on this side is another one. Use the gate's image and files."
         )
-    written = run.path / FILE
-    if not written.exists():
-        run.create(FILE, lock.to_json())
-        return lock
-    before = MixLock.from_json(written.read_bytes(), str(written))
-    if before.hash != lock.hash:
-        raise SpecError(
-            f"Run {launch.run_id} was started with other data: {written} has the hash "
-            f"{before.hash[:12]}, and its mix would be locked with {lock.hash[:12]} now. A run "
-            "keeps its data and how it reads them; launch a new one."
-        )
-    return before
 
 
 def place(config: ConfigContainer, launch: Launch, run: RunDirectory) -> None:
@@ -81,7 +93,7 @@ def place(config: ConfigContainer, launch: Launch, run: RunDirectory) -> None:
     reads.seed = launch.spec.seed
     reads.num_workers = launch.spec.loader_workers
     reads.pin_memory = launch.profile != "cpu"
-    reads.lock = str(run.path / FILE)
+    reads.lock = str(lock_path(run.path))
     namespace = Namespace(run.root)
     lock = reads.locked()
     reads.folders = {

@@ -6,7 +6,8 @@ import pytest
 
 from factory.data.mix import Mix
 from factory.data.mixing import MixLock
-from factory.errors import SpecError
+from factory.data.mixing.lock import lock_path
+from factory.errors import ResumeRefused, SpecError
 from factory.keys import public
 from factory.namespace import Namespace, Version
 from factory.spec import CodeIdentity, Launch, RunSpec
@@ -45,8 +46,23 @@ def test_a_driver_without_a_gate_writes_the_lock(version: Version, tmp_path: Pat
     assert MixLock.from_json((run.path / "mix.lock").read_bytes()) == lock
     assert lock.sources[0].version == version.id
     assert reading.write_lock(namespace, launched(version, lock.hash), run) == lock
-    with pytest.raises(SpecError, match="Run run-1 was started with other data"):
+    with pytest.raises(ResumeRefused, match="- packing buffer: 256 -> 9") as refused:
         reading.write_lock(namespace, launched(version, **{"dataset.buffer": "9"}), run)
+    assert "--fresh-data" in str(refused.value)
+
+
+def test_with_fresh_data_a_run_begins_again_with_another_lock(version, tmp_path: Path) -> None:
+    namespace = Namespace(tmp_path / "namespace")
+    run = namespace.open_run("public", "run-1")
+    first = reading.write_lock(namespace, launched(version), run)
+    other = launched(version, **{"dataset.buffer": "9"}).model_copy(update={"attempt": 10})
+    second = reading.write_lock(namespace, other.model_copy(update={"fresh_data": True}), run)
+    assert second.hash != first.hash
+    assert MixLock.from_json((run.path / "mix.10.lock").read_bytes()) == second
+    assert lock_path(run.path) == run.path / "mix.10.lock"
+    assert reading.write_lock(namespace, other, run) == second, "from then on it is the run's"
+    with pytest.raises(ResumeRefused, match="- packing buffer: 9 -> 256"):
+        reading.write_lock(namespace, launched(version), run)
 
 
 def test_another_mix_than_the_gate_locked_is_refused(version: Version, tmp_path: Path) -> None:

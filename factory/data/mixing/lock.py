@@ -7,6 +7,7 @@ streams. Expectations lie beside and are no part of it. How a mix becomes one is
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
@@ -21,6 +22,25 @@ FORM = 1
 
 FILE = "mix.lock"
 """In a run's directory."""
+
+
+def lock_path(run: Path) -> Path:
+    """The lock that a run reads: where it began again with other data, that of its last beginning.
+
+    It need not be there yet.
+    """
+    later = {
+        int(number): path
+        for path in run.glob("mix.*.lock")
+        if (number := path.name.split(".")[1]).isdecimal()
+    }
+    return later[max(later)] if later else run / FILE
+
+
+def later_name(attempt: int) -> str:
+    """The file of a lock with which a later attempt of a run began again."""
+    return f"mix.{attempt}.lock"
+
 
 _BESIDE: frozenset[str] = frozenset({"hash", "name", "expectations"})
 """Fields that decide nothing of what is read."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from factory.data.mixing.lock import FILE, MixLock
+from factory.data.mixing.lock import FILE, MixLock, lock_path
 from factory.errors import RunFailed
 from factory.reports import MixtureLine, Reading
 
@@ -39,7 +39,7 @@ def lock_of(run: Path) -> MixLock:
         RunFailed: the run has none.
         SpecError: it cannot be read.
     """
-    file = run / FILE
+    file = lock_path(run)
     if not file.is_file():
         raise RunFailed(
             f"{run} has no {FILE}, so it never came as far as reading its mix, or was made by an "
