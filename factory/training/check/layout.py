@@ -173,6 +173,11 @@ def _sequence(found: Layout) -> Iterator[str]:
 
 
 def _batch(found: Layout) -> Iterator[str]:
+    if found.pipeline > 1 and found.micro_batch > 1:
+        yield (
+            f"train.micro_batch_size is {found.micro_batch}, and the stages of a pipeline pass on "
+            "rows of one sequence, which is a pack of many documents. Set it to 1."
+        )
     share = found.micro_batch * found.data
     if found.global_batch % share:
         yield (

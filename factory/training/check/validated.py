@@ -23,6 +23,7 @@ def refusal(config: Any, gpus: int) -> tuple[str | None, tuple[str, ...]]:
         skipped = [name for name in NEEDS_TRANSFORMER_ENGINE if getattr(config.model, name, False)]
         for name in skipped:
             setattr(config.model, name, False)
+    config.checkpoint.pretrained_checkpoint = None  # weights need not lie here
     config.env_vars = {}  # they would stay in this process
     try:
         with _world(gpus):

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from megatron.bridge.training.config import ConfigContainer
 
+MODELS = "/models"
+"""Where an image or a volume has published models, as `<organization>/<name>`."""
+
 SAVE_INTERVAL = 200
 LOG_INTERVAL = 10
 
@@ -12,13 +15,19 @@ LOG_INTERVAL = 10
 def continued(config: "ConfigContainer", *, name: str, steps: int, warmup: int) -> None:
     """Settings that a run of ours needs and that Bridge's recipes for trying out leave open.
 
+    Tokenizer, image processor and weights come from the model's directory as it was published.
+
     Args:
         config: what Bridge's recipe made; changed in place.
-        name: the model's published name, for the run record.
+        name: the model's published name.
         steps: optimizer steps; the learning rate falls over all of them.
         warmup: steps in which it rises.
     """
+    from factory.training.loader import MixProvider
+
     model = cast("Any", config.model)
+    config.dataset = MixProvider(tokenizer=f"{MODELS}/{name}", seq_length=model.seq_length)
+    config.checkpoint.pretrained_checkpoint = f"{MODELS}/{name}"
     model.hf_model_id = name
     model.freeze_language_model = False
     model.freeze_vision_model = False

@@ -19,7 +19,9 @@ GROUPS = ("model", "dataset", "train", "optimizer", "scheduler", "ddp", "checkpo
 
 ONLY: dict[str, frozenset[str]] = {
     "dataset": frozenset({"tokenizer", "chat", "regime", "buffer", "shuffle"}),
-    "checkpoint": frozenset({"save_interval", "most_recent_k", "fully_parallel_save"}),
+    "checkpoint": frozenset(
+        {"save_interval", "most_recent_k", "fully_parallel_save", "pretrained_checkpoint"}
+    ),
     "logger": frozenset({"log_interval", "log_throughput", "log_params_norm"}),
 }
 """Of these groups the factory decides everything else."""

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 NAME = "Qwen/Qwen3.5-122B-A10B"
 
-GLOBAL_BATCH = 48
-"""Bridge ships 36 for 48 GPUs, which its own layout does not divide: 4 samples on each of 4
-data-parallel ranks are 16. The nearest that does are 32 and 48."""
+GLOBAL_BATCH, MICRO_BATCH = 48, 1
+"""Bridge ships 36 and 4 for 48 GPUs, which its own layout does not divide: 4 samples on each of 4
+data-parallel ranks are 16, and the nearest that do are 32 and 48. A pipeline of ours passes on rows
+of one sequence, which hold as many documents as fit."""
 
 
 def pretrain() -> "ConfigContainer":
@@ -47,4 +48,5 @@ def _laid_out(steps: int, warmup: int) -> "ConfigContainer":
         config = qwen35_vl.qwen35_vl_122b_a10b_sft_48gpu_h100_bf16_config()
     _continued.continued(config, name=NAME, steps=steps, warmup=warmup)
     config.train.global_batch_size = GLOBAL_BATCH
+    config.train.micro_batch_size = MICRO_BATCH
     return config

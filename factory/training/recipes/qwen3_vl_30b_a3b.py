@@ -24,6 +24,7 @@ def pretrain() -> "ConfigContainer":
     _continued.continued(config, name=NAME, steps=10_000, warmup=200)
     _continued.learning_rate(config, 2e-5)  # Bridge's 3e-4 is for an untrained projection alone
     config.train.global_batch_size = 48
+    config.train.micro_batch_size = 1  # a pipeline passes on rows of one sequence
     return config
 
 

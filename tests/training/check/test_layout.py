@@ -21,7 +21,7 @@ VALID = Layout(
     query_groups=4,
     experts=128,
     sequence=4096,
-    micro_batch=2,
+    micro_batch=1,
     global_batch=32,
     first_stage_layers=3,
 )
@@ -30,7 +30,7 @@ VALID = Layout(
 def test_a_valid_layout_breaks_nothing_and_says_how_it_divides():
     assert broken(VALID) == []
     assert VALID.data == 4
-    assert VALID.micro_batches == 4
+    assert VALID.micro_batches == 8
     assert VALID.expert_data == 2
     assert VALID.tokens_per_step == 32 * 4096
 
@@ -53,8 +53,9 @@ def test_a_valid_layout_breaks_nothing_and_says_how_it_divides():
         ({"sequence_parallel": False}, r"Experts with TP 2 need model.sequence_parallel"),
         ({"sequence": 4095}, r"4095 does not divide by 2.*nearest below is 4094"),
         ({"context": 2, "sequence": 4100}, r"4100 does not divide by 8.*below is 4096"),
-        ({"global_batch": 36}, r"36 is no multiple of micro batch 2 x DP 4 = 8.*to 32 or 40"),
-        ({"global_batch": 3}, r"to 8\."),
+        ({"micro_batch": 2}, r"micro_batch_size is 2, and the stages of a pipeline.*Set it to 1"),
+        ({"global_batch": 34}, r"34 is no multiple of micro batch 1 x DP 4 = 4.*to 32 or 36"),
+        ({"global_batch": 3}, r"to 4\."),
     ],
 )
 def test_a_broken_rule_names_numbers_and_what_to_set(change, said):
