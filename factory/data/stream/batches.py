@@ -195,7 +195,7 @@ class Batches(BaseWrapperDataset[Drawn, dict[str, Any]]):
         )
         self._dropped = {}
         self._made += 1
-        return {**_tensors(arrays, made.longest), ACCOUNT: account}
+        return {**tensors(arrays, made.longest), ACCOUNT: account}
 
     def config(self) -> dict[str, Any]:
         """What decides the batches."""
@@ -208,7 +208,7 @@ class Batches(BaseWrapperDataset[Drawn, dict[str, Any]]):
         }
 
 
-def _tensors(arrays: Mapping[str, NDArray[Any]], longest: int) -> dict[str, torch.Tensor]:
+def tensors(arrays: Mapping[str, NDArray[Any]], longest: int) -> dict[str, torch.Tensor]:
     """The arrays under the names that Megatron-Bridge reads, in one row."""
     batch: dict[str, torch.Tensor] = {}
     for name, array in arrays.items():
