@@ -8,6 +8,7 @@ and is no checkpoint to anybody. The trainer writes them, `factory.training.resu
 import hashlib
 import os
 import shutil
+import uuid
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ CHECKPOINTS = "checkpoints"
 MARKER = "complete.json"
 SET_ASIDE = "damaged"
 """Directory beside the checkpoints for those that cannot be loaded."""
+
+REMOVED = "removed"
+"""Directory beside the checkpoints for those that are being removed."""
 
 _PREFIX = "iter_"
 _PARALLEL_FILES = 8
@@ -114,10 +118,16 @@ def set_aside(run: RunDirectory, path: Path, attempt: int) -> Path:
 
 
 def remove(path: Path) -> None:
-    """Remove a checkpoint. Its marker goes first, so that what a crash leaves is incomplete."""
-    (path / MARKER).unlink(missing_ok=True)
-    sync(path)
-    shutil.rmtree(path)
+    """Remove a checkpoint, complete or not, and what an earlier removal has left.
+
+    Its name goes first: somebody of an earlier attempt may still be writing into it, and finds
+    nothing there.
+    """
+    removed = path.parent / REMOVED
+    removed.mkdir(exist_ok=True)
+    path.replace(removed / f"{path.name}-{uuid.uuid4().hex}")
+    sync(path.parent)
+    shutil.rmtree(removed, ignore_errors=True)
 
 
 def files_below(directory: Path) -> list[str]:

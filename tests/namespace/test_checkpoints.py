@@ -1,8 +1,10 @@
 """Checkpoints: complete or absent, and every damage is found."""
 
+import contextlib
 import os
 import random
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -117,12 +119,36 @@ def test_one_that_is_set_aside_is_kept_and_counts_no_more(run: RunDirectory) -> 
     assert incomplete_checkpoints(run) == []
 
 
-def test_a_removal_that_is_cut_short_leaves_no_half_checkpoint(run: RunDirectory) -> None:
+def test_a_removal_leaves_no_half_checkpoint_and_clears_up_after_one_that_was_cut_short(run):
     path = finish(begin(run, 40), 40).path
-    (path / MARKER).unlink()  # what `remove` does first
-    assert complete_checkpoints(run) == []
+    left = path.parent / "removed" / "iter_0000020-0"
+    left.mkdir(parents=True)
+    (left / "__0_0.distcp").write_bytes(b"left")
     remove(path)
-    assert not path.exists()
+    assert complete_checkpoints(run) == incomplete_checkpoints(run) == []
+    assert list(path.parent.iterdir()) == []
+
+
+def test_one_that_somebody_still_writes_into_can_be_removed(run: RunDirectory) -> None:
+    path = begin(run, 40)
+    done = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            with contextlib.suppress(FileNotFoundError):
+                (path / f"__{number}_0.distcp").write_bytes(b"late")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        time.sleep(0.05)
+        remove(path)
+        assert not path.exists()
+    finally:
+        done.set()
+        writer.join()
 
 
 def test_a_kill_at_any_moment_of_completing_leaves_it_complete_or_absent(run) -> None:
