@@ -260,11 +260,21 @@ def _check_parts(pattern: Pattern) -> None:
             f"Row pattern {text!r} asks for parts of images inside an archive, which are read from "
             "files only. Ask for an unpacked source."
         )
+    if pattern.members is not None and _reaches_further(pattern.members):
+        raise DeclarationError(
+            f"Row pattern {text!r} reaches into an archive within an archive, of which no row "
+            "would be read. Have the inner one unpacked."
+        )
     if pattern.members is not None and not is_archive(pattern.files):
         raise DeclarationError(
             f"Row pattern {text!r} asks for members of files that are no archives. "
             f"Archives end in {', '.join(ARCHIVES)}, or tar with {', '.join(COMPRESSED)}."
         )
+
+
+def _reaches_further(members: str) -> bool:
+    """Whether members are asked for below something that is named as an archive."""
+    return "!" in members or any(is_archive(part) for part in members.split("/")[:-1])
 
 
 def _expression(glob: str) -> str:

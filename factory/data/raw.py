@@ -7,8 +7,9 @@ they say what may be done with the rest. What an installer or a repository has b
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NoReturn
 
 from factory.data.pattern import Pattern, Rows
 from factory.data.progress import Ticker
@@ -22,9 +23,17 @@ def wanted(root: Path, rows: str | Rows) -> list[str]:
     """Paths of the files to keep.
 
     Raises:
-        SourceError: no file fits the row pattern, or a link leads out of the source.
+        SourceError: no file fits the row pattern, a link leads out of the source, or what fits is
+            no file.
     """
-    return wanted_of(list(_files(root)), rows)
+    names, odd = _entries(root)
+    if missing := kept(odd, rows):
+        raise SourceError(
+            f"{missing[0]} is a link to nothing, a pipe or a device, and not a file"
+            f"{f'; so are {len(missing) - 1:,} more' if missing[1:] else ''}. Refused: the source "
+            "is not whole without what they stand for. Fetch or deliver it again."
+        )
+    return wanted_of(names, rows)
 
 
 def wanted_of(names: list[str], rows: str | Rows) -> list[str]:
@@ -57,10 +66,15 @@ def take(root: Path, names: list[str], target: Path, ticker: Ticker) -> None:
         shutil.copyfile(root / name, copy)
 
 
-def _files(root: Path) -> Iterator[str]:
-    """Every file below a folder; a link to a folder is passed over, since its target is there."""
+def _entries(root: Path) -> tuple[list[str], list[str]]:
+    """Files below a folder, and what is neither file nor folder.
+
+    A link to a folder is passed over, since its target is there.
+    """
     inside = root.resolve()
-    for folder, folders, names in os.walk(root):
+    files: list[str] = []
+    odd: list[str] = []
+    for folder, folders, names in os.walk(root, onerror=_unread):
         here = Path(folder)
         for name in (*folders, *names):
             path = here / name
@@ -71,8 +85,15 @@ def _files(root: Path) -> Iterator[str]:
                 )
         for name in names:
             path = here / name
-            if path.is_file():
-                yield path.relative_to(root).as_posix()
+            (files if path.is_file() else odd).append(path.relative_to(root).as_posix())
+    return files, odd
+
+
+def _unread(error: OSError) -> NoReturn:
+    raise SourceError(
+        f"The folder {error.filename} of the source cannot be read ({error.strerror}), so what is "
+        "in it would be missing. May this account read it?"
+    )
 
 
 def _sorts(names: list[str]) -> str:

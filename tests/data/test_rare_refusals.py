@@ -57,6 +57,8 @@ def test_a_check_with_a_name_that_cannot_be_shown(name: str) -> None:
         ({"max_ratio": 0.5}, "max_ratio is 0.5"),
         ({"header": False}, "header=False leaves the columns without names"),
         ({"pattern": "a.zip!**/*.dcm//frame"}, "asks for parts of images inside an archive"),
+        ({"pattern": "a.zip!b.zip!*.csv"}, "reaches into an archive within an archive"),
+        ({"pattern": "a.zip!**/b.tar.gz/*.csv"}, "reaches into an archive within an archive"),
         ({"pattern": "a.csv!b.csv"}, "asks for members of files that are no archives"),
     ],
 )

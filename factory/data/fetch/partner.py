@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from factory.data import raw
 from factory.data.fetch import local
@@ -134,11 +134,19 @@ def _copy(folder: Path, target: Path, ticker: Ticker) -> None:
 def _entries(folder: Path) -> list[Path]:
     """Every entry that is not a folder, links to folders included, in one order everywhere."""
     found: list[Path] = []
-    for root, folders, files in os.walk(folder, followlinks=False):
+    for root, folders, files in os.walk(folder, onerror=_unread, followlinks=False):
         base = Path(root)
         found += [base / name for name in folders if (base / name).is_symlink()]
         found += [base / name for name in files]
     return sorted(found, key=os.fsencode)
+
+
+def _unread(error: OSError) -> NoReturn:
+    """The name of a folder may name a person."""
+    raise SourceError(
+        f"A folder of the delivery cannot be read ({error.strerror}), so what is in it would be "
+        "missing. May this account read it?"
+    )
 
 
 def _is_file(path: Path) -> bool:

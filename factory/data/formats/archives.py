@@ -5,25 +5,29 @@ when a member is a link, a device or encrypted, when two have the same name, and
 far more than it should. A cut tar ends with an error, also where it is cut between two members.
 """
 
+import re
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from io import BufferedReader, RawIOBase
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, cast
 
+from factory.data.formats import zip_layout
 from factory.data.formats.compression import Guard, unpacked
 from factory.data.formats.errorpage import refuse_page
+from factory.data.formats.members import Member, Names, Watched, damage
 from factory.data.formats.opened import BUFFER, opened
 from factory.data.pattern import stem
 from factory.errors import BadFile
 
 LONGEST_HEADER = 2**20
 """Bytes of the long names and attributes that a tar file gives a member."""
+
+_READABLE = re.compile(rb"[\x20-\x7e\x80-\xff]{6,}")
+"""Letters in a field of numbers; a field that holds a text is one such run."""
 
 _TAR_OF = {"tgz": "gz", "tbz2": "bz2", "txz": "xz"}
 
@@ -34,33 +38,6 @@ _HEADERS = (
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 )
-
-_DAMAGED = (
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    zlib.error,
-    EOFError,
-    OSError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-)
-
-
-@dataclass(frozen=True)
-class Member:
-    """A file in an archive."""
-
-    name: str
-    offset: int
-    """Where its bytes begin in the unpacked tar."""
-
-    size: int
-    stream: BufferedReader
-    """To be read before the next member is asked for."""
-
-    said: str = ""
-    """What the archive says of it besides: who owned it, comments."""
 
 
 def is_zip(name: str) -> bool:
@@ -81,7 +58,7 @@ def members(path: Path, name: str, max_ratio: float) -> Generator[Member]:
 
 
 def comments(path: Path, name: str) -> list[str]:
-    """What a zip says beside its members.
+    """What a zip says beside its members: comments, and words in extra fields.
 
     Raises:
         BadFile: it is damaged.
@@ -90,69 +67,9 @@ def comments(path: Path, name: str) -> list[str]:
         return []
     with zip_archive(path, name) as archive:
         found = [archive.comment, *(info.comment for info in archive.infolist())]
+        fields = [*_extras(archive, name), *(info.extra for info in archive.infolist())]
+    found += [text for one in fields for text in _READABLE.findall(one)]
     return [one.decode(errors="replace") for one in found if one]
-
-
-@dataclass
-class _Names:
-    """Refuses names that lead out of the archive, and those that come again."""
-
-    archive: str
-    seen: set[str] = field(default_factory=set[str])
-
-    def checked(self, name: str) -> str:
-        plain = name.removeprefix("./")
-        parts = plain.replace("\\", "/").split("/")
-        if plain.startswith(("/", "\\")) or ".." in parts or plain[1:2] == ":":
-            raise self.refused(name, "has a name that leads out of the archive")
-        if plain in self.seen:
-            raise self.refused(name, "is there twice")
-        self.seen.add(plain)
-        return plain
-
-    def refused(self, name: str, why: str) -> BadFile:
-        return BadFile(
-            f"{self.archive}: its member {name!r} {why}. The archive is refused; have it packed "
-            "anew from plain files."
-        )
-
-
-class _Watched(RawIOBase):
-    """A member's bytes, counted, with errors that say where."""
-
-    def __init__(self, inner: IO[bytes], name: str, guard: Guard, packed: int) -> None:
-        super().__init__()
-        self._inner = inner
-        self._name = name
-        self._guard = guard
-        self._packed = packed
-        self._read = 0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: "bytearray | memoryview", /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]  any buffer
-        """Fill what is asked for."""
-        with damage(self._name, self._read):
-            data = self._inner.read(len(buffer))
-        self._read += len(data)
-        self._guard.add(len(data), self._packed)
-        buffer[: len(data)] = data
-        return len(data)
-
-
-@contextmanager
-def damage(name: str, position: int | None = None) -> Generator[None]:
-    """Turn what the archive libraries raise into the error of a bad file."""
-    try:
-        yield
-    except BadFile:
-        raise
-    except _DAMAGED as error:
-        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-        where = "" if position is None else f", unpacked byte {position:,}"
-        raise BadFile(f"{name}{where}: damaged or cut archive: {reason}.") from None
 
 
 def _zip(path: Path, name: str, max_ratio: float) -> Generator[Member]:
@@ -163,7 +80,7 @@ def _zip(path: Path, name: str, max_ratio: float) -> Generator[Member]:
             full = f"{name}!{plain}"
             with damage(full):
                 inner = archive.open(info)
-            watched = _Watched(inner, full, guard, packed)
+            watched = Watched(inner, full, guard, packed)
             yield Member(plain, 0, info.file_size, BufferedReader(watched, BUFFER))
 
 
@@ -179,7 +96,24 @@ def zip_archive(path: Path, name: str) -> Generator[zipfile.ZipFile]:
         with damage(name):
             archive = zipfile.ZipFile(file)
         with archive:
+            _extras(archive, name)
             yield archive
+
+
+def _extras(archive: zipfile.ZipFile, name: str) -> list[bytes]:
+    """What stands in the extra fields of all members.
+
+    Raises:
+        BadFile: there is more in the file than its parts.
+    """
+    file = cast(BufferedReader, archive.fp)
+    try:
+        return zip_layout.extras(file, archive.infolist())
+    except zip_layout.Gap as gap:
+        raise BadFile(
+            f"{name}: there are {gap}, as when something was put before, between or behind the "
+            "parts of a zip. Nobody would read it, so the archive is refused; have it packed anew."
+        ) from None
 
 
 def zip_names(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
@@ -188,13 +122,16 @@ def zip_names(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]
     Raises:
         BadFile: the archive is refused.
     """
-    names = _Names(name)
+    names = Names(name)
     found: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
-        plain = names.checked(info.filename)
+        folder = info.filename.endswith("/")
+        plain = names.checked(info.orig_filename, folder=folder)
         kind = stat.S_IFMT(info.external_attr >> 16)
-        if info.is_dir():
+        if folder and not info.file_size:
             continue
+        if folder:
+            raise names.refused(info.filename, "is a folder with contents")
         if kind not in (0, stat.S_IFREG):
             raise names.refused(info.filename, "is a link or no file")
         if info.flag_bits & 1:
@@ -243,19 +180,19 @@ class _Header(tarfile.TarInfo):
 def _tar_members(
     stream: BufferedReader, name: str, packed: int, max_ratio: float
 ) -> Iterator[Member]:
-    names = _Names(name)
+    names = Names(name)
     guard = Guard(name, max_ratio)
     with damage(name):
         archive = tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header)  # noqa: SIM115
     with archive:
         while (info := _next(archive, name)) is not None:
-            plain = names.checked(info.name)
+            plain = names.checked(info.name, folder=info.isdir())
             if info.isdir():
                 continue
             if not info.isreg() or info.issparse():
                 raise names.refused(info.name, "is a link, a device or sparse")
             inner = cast(IO[bytes], archive.extractfile(info))
-            watched = _Watched(inner, f"{name}!{plain}", guard, packed)
+            watched = Watched(inner, f"{name}!{plain}", guard, packed)
             stream = BufferedReader(watched, BUFFER)
             yield Member(plain, info.offset_data, info.size, stream, _said(info))
             archive.members = []  # pyright: ignore[reportAttributeAccessIssue]  else it keeps every header

@@ -10,15 +10,9 @@ from contextlib import ExitStack
 from io import BufferedReader
 from pathlib import Path
 
-from factory.data.formats.archives import (
-    damage,
-    is_zip,
-    members,
-    tar_stream,
-    zip_archive,
-    zip_names,
-)
+from factory.data.formats.archives import is_zip, members, tar_stream, zip_archive, zip_names
 from factory.data.formats.limits import LARGEST_FILE
+from factory.data.formats.members import damage
 from factory.data.formats.opened import BUFFER
 from factory.errors import BadRow
 

@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 from factory.data.identifiers.report import shown
 from factory.data.identifiers.statement import NAME, Statement
@@ -58,11 +59,18 @@ def _compare(folder: Path, statement: Statement) -> tuple[dict[str, Path], list[
 
 def _walk(folder: Path) -> Iterator[Path]:
     """Every entry that is not a folder, links to folders included and not followed."""
-    for root, folders, files in os.walk(folder, followlinks=False):
+    for root, folders, files in os.walk(folder, onerror=_unread, followlinks=False):
         folders.sort()
         base = Path(root)
         yield from (base / name for name in folders if (base / name).is_symlink())
         yield from (base / name for name in sorted(files))
+
+
+def _unread(error: OSError) -> NoReturn:
+    raise DeliveryRefused(
+        f"A folder of the delivery cannot be read ({error.strerror}), so it is not known whether "
+        "it holds more than is listed. Nothing of the delivery is read."
+    )
 
 
 def _sha256(path: Path) -> str:

@@ -116,6 +116,81 @@ def test_names_that_come_twice_are_refused(make_source: Any) -> None:
             source.rows(f"{name}!**")
 
 
+@pytest.mark.parametrize("member", ["", "d//a.jsonl", "d/./a.jsonl", ".", "d/"])
+def test_names_that_no_file_has_are_refused(make_source: Any, name: str, member: str) -> None:
+    """Another name for a file that is there, or none; a pattern would miss it."""
+    if member == "d/" and name != "a.zip":
+        return  # a tar says of each member what it is
+    source = make_source({name: PACKED[name]({"d/a.jsonl": '{"n": 1}\n', member: "{}"})})
+    with pytest.raises(BadFile, match=r"has no plain name|is a folder with contents"):
+        source.rows(f"{name}!**/*.jsonl")
+
+
+def test_a_name_with_an_end_inside_is_refused(make_source: Any) -> None:
+    """Python ends the name at the zero byte, others do not."""
+    data = zipped({"a.txtQb": "x"}).replace(b"a.txtQb", b"a.txt\0b")
+    with pytest.raises(BadFile, match="has no plain name"):
+        make_source({"a.zip": data}).rows("a.zip!*.txt")
+
+
+def test_folders_of_an_archive_are_no_files(make_source: Any) -> None:
+    tar = tarfile.TarInfo("./")
+    tar.type = tarfile.DIRTYPE
+    source = make_source({"a.zip": zipped({"d/": "", "d/a.txt": "x"}), "b.tar": tarred(FILES, tar)})
+    assert len(source.rows("a.zip!**/*.txt")) == 1
+    assert len(source.rows("b.tar!*.txt")) == 1
+
+
+class Unseekable(io.BytesIO):
+    """Makes `zipfile` write sizes behind each member."""
+
+    def seekable(self) -> bool:
+        return False
+
+    def seek(self, *_: Any) -> int:
+        raise OSError
+
+    def tell(self) -> int:
+        raise OSError
+
+
+def test_zips_of_every_writer_are_whole(make_source: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    streamed = Unseekable()
+    with zipfile.ZipFile(streamed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.txt", "x" * 1000)
+        with archive.open("b.txt", "w", force_zip64=True) as member:
+            member.write(b"y")
+    large = io.BytesIO()
+    with zipfile.ZipFile(large, "w") as archive:
+        with archive.open("a.txt", "w", force_zip64=True) as member:
+            member.write(b"x")
+        archive.comment = b"about"
+    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 2)  # as with more than 65,535 members
+    many = zipped({f"{n}.txt": "x" for n in range(9)})
+    assert b"PK\6\6" in many
+    source = make_source({"a.zip": streamed.getvalue(), "b.zip": large.getvalue(), "c.zip": many})
+    assert [len(source.rows(f"{one}.zip!*.txt")) for one in "abc"] == [2, 1, 9]
+
+
+@pytest.mark.parametrize("where", ["before", "behind", "between", "second"])
+def test_bytes_that_no_reader_of_a_zip_sees_are_refused(make_source: Any, where: str) -> None:
+    whole = zipped(FILES)
+    directory = whole.index(b"PK\1\2")
+    hidden = b"MRN: 00423178"
+    if where == "between":  # a member that was struck out of the directory
+        other = zipped({"gone.txt": hidden})
+        hidden = other[: other.index(b"PK\1\2")]
+        end = whole.index(b"PK\5\6")
+        moved = (directory + len(hidden)).to_bytes(4, "little")
+        whole = whole[: end + 16] + moved + whole[end + 20 :]
+        data = whole[:directory] + hidden + whole[directory:]
+    else:
+        data = {"before": hidden + whole, "behind": whole + hidden, "second": whole + whole}[where]
+    assert zipfile.ZipFile(io.BytesIO(data)).namelist() == list(FILES)
+    with pytest.raises(BadFile, match="that belong to none of its parts"):
+        make_source({"a.zip": data}).rows("a.zip!*.txt")
+
+
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE]
 )

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from factory.data.fetch import partner
 from factory.data.identifiers.statement import read_statement
 from factory.data.identifiers.verify import verify_files
-from factory.errors import DeliveryRefused
+from factory.errors import DeliveryRefused, SourceError
 
 CANARY = "canary-7f3a@example.org"
 type Change = Callable[[dict[str, Any]], None]
@@ -134,6 +135,25 @@ def test_links_and_pipes(make_delivery: Any, tmp_path: Path) -> None:
     assert "a.txt is a link" in said
     assert "more is a link" in said
     assert "pipe is a link or no regular file" in said
+
+
+def test_a_folder_that_cannot_be_read(make_delivery: Any, monkeypatch: Any) -> None:
+    folder = make_delivery({"a.txt": "x", f"{CANARY}/b.txt": "y"})
+    statement = read_statement(folder)
+    scandir = os.scandir
+
+    def scan(path: Any) -> Any:
+        if Path(path).name == CANARY:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", scan)
+    with pytest.raises(DeliveryRefused, match="it is not known whether it holds more") as caught:
+        verify_files(folder, statement)
+    assert CANARY not in str(caught.value)
+    with pytest.raises(SourceError, match="so what is in it would be missing") as refused:
+        partner._hash(folder)
+    assert CANARY not in str(refused.value)
 
 
 def test_a_file_named_after_a_patient_is_not_named(make_delivery: Any) -> None:

@@ -137,6 +137,11 @@ PATTERNS = of(
     ("elements of files that have none", "asks for elements of files that are not XML", WRONG),
     ("tiles inside an archive", "asks for parts of images inside an archive", ROWS),
     (
+        "members of an archive that lies in an archive",
+        "reaches into an archive within an archive",
+        ROWS,
+    ),
+    (
         "members of a file that is no archive",
         "asks for members of files that are no archives",
         ROWS,
@@ -178,13 +183,23 @@ SOURCES = (
 
 PLACES = (
     *of(
-        "discovery.py",
+        "discovery/files.py",
         "data/test_discovery.py",
         (
             "no definitions on this machine",
             "cannot be imported, so nothing is declared",
             f"{RARE}::test_no_definitions_at_all",
         ),
+        (
+            "a declaration where nothing looks for it",
+            "declares nothing here",
+            "test_a_declaration_where_nothing_looks_for_it",
+        ),
+        ("a file that Python cannot read", " cannot be imported: ", FILE),
+    ),
+    *of(
+        "discovery/__init__.py",
+        "data/test_discovery.py",
         (
             "several declarations that are wrong: all are told",
             "declarations cannot be used",
@@ -210,12 +225,6 @@ PLACES = (
             "but a mix has its file's name",
             "training/test_mix.py::test_a_file_that_does_not_declare_one_mix_is_named",
         ),
-        (
-            "a declaration where nothing looks for it",
-            "declares nothing here",
-            "test_a_declaration_where_nothing_looks_for_it",
-        ),
-        ("a file that Python cannot read", " cannot be imported: ", FILE),
         ("a file without a dataset", "declares no dataset", FILE),
         ("a key that is not the path", "but a file's path is its key", FILE),
         ("a dataset declared twice", "Keep one of them", FILE),

@@ -4,36 +4,57 @@ from tests.data.mutations.refusal import of
 
 RARE = "data/test_rare_refusals.py"
 
-ARCHIVES = of(
-    "data/formats/archives.py",
-    "data/formats/test_archives.py",
-    (
-        "a member is named `../a` or `/a`",
-        "has a name that leads out of the archive",
-        "test_names_that_lead_out_are_refused",
+ARCHIVES = (
+    *of(
+        "data/formats/archives.py",
+        "data/formats/test_archives.py",
+        ("a link in a zip", "is a link or no file", "test_links_in_a_zip_are_refused"),
+        ("an encrypted member", "is encrypted", "test_an_encrypted_zip_is_refused"),
+        (
+            "a folder of a zip that holds bytes",
+            "is a folder with contents",
+            "test_names_that_no_file_has_are_refused",
+        ),
+        (
+            "bytes before, between or behind the parts of a zip",
+            "Nobody would read it, so the archive is refused",
+            "test_bytes_that_no_reader_of_a_zip_sees_are_refused",
+        ),
+        (
+            "a link, device or sparse file in a tar",
+            "is a link, a device or sparse",
+            "test_links_and_devices_in_a_tar_are_refused",
+        ),
+        (
+            "a second tar behind the first",
+            "data follow the end of the archive",
+            "test_two_tars_in_one_file_are_not_read_as_the_first",
+        ),
     ),
-    ("two members of one name", "is there twice", "test_names_that_come_twice_are_refused"),
-    ("a link in a zip", "is a link or no file", "test_links_in_a_zip_are_refused"),
-    ("an encrypted member", "is encrypted", "test_an_encrypted_zip_is_refused"),
-    (
-        "a link, device or sparse file in a tar",
-        "is a link, a device or sparse",
-        "test_links_and_devices_in_a_tar_are_refused",
-    ),
-    (
-        "any of these: the whole archive is refused",
-        "The archive is refused; have it packed anew",
-        "test_links_in_a_zip_are_refused",
-    ),
-    (
-        "an archive cut anywhere, between two members too",
-        "damaged or cut archive",
-        "test_a_tar_cut_between_members_is_found",
-    ),
-    (
-        "a second tar behind the first",
-        "data follow the end of the archive",
-        "test_two_tars_in_one_file_are_not_read_as_the_first",
+    *of(
+        "data/formats/members.py",
+        "data/formats/test_archives.py",
+        (
+            "a member is named `../a` or `/a`",
+            "has a name that leads out of the archive",
+            "test_names_that_lead_out_are_refused",
+        ),
+        (
+            "a member without a name, or named `a//b`, `a/./b`, `a\\0b`",
+            "has no plain name",
+            "test_names_that_no_file_has_are_refused",
+        ),
+        ("two members of one name", "is there twice", "test_names_that_come_twice_are_refused"),
+        (
+            "any of these: the whole archive is refused",
+            "The archive is refused; have it packed anew",
+            "test_links_in_a_zip_are_refused",
+        ),
+        (
+            "an archive cut anywhere, between two members too",
+            "damaged or cut archive",
+            "test_a_tar_cut_between_members_is_found",
+        ),
     ),
 )
 

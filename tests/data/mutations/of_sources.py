@@ -198,6 +198,20 @@ FILES = (
         ),
     ),
     *of(
+        "data/raw.py",
+        "data/test_raw.py",
+        (
+            "a file of the pattern that is a link to nothing, a pipe or a device",
+            "is a link to nothing, a pipe or a device, and not a file",
+            "test_a_link_to_nothing_and_a_pipe_are_not_left_out_in_silence",
+        ),
+        (
+            "a folder that this account may not read",
+            "so what is in it would be missing",
+            "test_a_folder_that_cannot_be_read_is_told",
+        ),
+    ),
+    *of(
         "data/fetch/closed.py",
         "data/test_closed.py",
         (
@@ -279,6 +293,11 @@ DELIVERIES = (
             "The delivery is not what its statement says",
             "data/identifiers/test_statement.py::test_links_and_pipes",
         ),
+        (
+            "a folder of the copy that cannot be read",
+            "so it is not known whether ",
+            "data/identifiers/test_statement.py::test_a_folder_that_cannot_be_read",
+        ),
     ),
     *of(
         "data/identifiers/text.py",
@@ -301,6 +320,11 @@ DELIVERIES = (
             "names, and no surrogates were used",
             "The delivery holds identifiers",
             "test_names_block_where_no_surrogates_were_used",
+        ),
+        (
+            "a folder of the delivery that cannot be read",
+            "so what is in it would be missing",
+            "data/identifiers/test_statement.py::test_a_folder_that_cannot_be_read",
         ),
         (
             "identifiers in a file out of which no row can be taken",
