@@ -24,8 +24,8 @@ PASSED_ON = (
     ("factory/data/fetch/objects.py", "…/… …"),
     ("factory/data/fetch/objects.py", "… …."),
     ("factory/data/fetch/objects.py", "…/…, line …: …"),
-    ("factory/discovery.py", "…: …"),
-    ("factory/discovery.py", "… is not a Python file."),
+    ("factory/discovery/files.py", "…: …"),
+    ("factory/discovery/files.py", "… is not a Python file."),
 )
 """Places that add a name to what another one says; and one that only a defect would reach."""
 

@@ -20,7 +20,12 @@ ERRORS = {
 }
 
 PACKAGES = ("factory/data", "factory/namespace")
-MODULES = ("factory/control/gates.py", "factory/discovery.py", "factory/keys.py")
+MODULES = (
+    "factory/control/gates.py",
+    "factory/discovery/__init__.py",
+    "factory/discovery/files.py",
+    "factory/keys.py",
+)
 
 OF_RUNS = ("SpecError",)
 """Errors that say nothing of data."""
