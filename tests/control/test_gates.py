@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from factory import discovery
+from factory.cli.app import run
 from factory.control.gates import gate
 from factory.control.instance import ensure
 from factory.control.locking import lock_file
@@ -18,7 +19,7 @@ from factory.data import Check, CheckResult, Git, LocalFiles
 from factory.data.mix import Mix, Weighted
 from factory.data.mixing import MixLock
 from factory.errors import GateRefused, SpecError
-from factory.keys import private
+from factory.keys import parse, private
 from factory.namespace import CheckRecord
 from factory.settings import Settings
 from factory.spec import Launch, RunSpec
@@ -124,6 +125,7 @@ def test_a_lock_in_the_repository_pins_the_versions(
 ) -> None:
     launch = pass_gate(made, spec)
     assert launch.mix_lock == pinned.hash
+    version = made.namespace.version(parse(TRAIN), launch.datasets[TRAIN])
     assert launch.datasets[TRAIN] == pinned.sources[0].version != made.current("energon/train").id
     mixes["letters"] = Mix(retention=[Weighted(2.0, made.declared[0], max_epochs=9)])
     message = refusal(made, spec)
@@ -140,18 +142,42 @@ def test_a_lock_in_the_repository_pins_the_versions(
     lock_file("letters").write_bytes(pinned.to_json().replace(pinned.hash.encode(), b"0"))
     with pytest.raises(SpecError, match=r"letters.lock says that its hash is 0"):
         pass_gate(made, spec)
-
-
-def source_key(bench: Bench) -> str:
-    return bench.declared[0].key.path
-
-
-def test_a_pinned_version_that_is_gone(made: Bench, pinned: MixLock, spec: RunSpec) -> None:
-    version = made.namespace.version(made.current("energon/train").key, pinned.sources[0].version)
+    lock_file("letters").write_bytes(pinned.to_json())
     for entry in [version.path, *version.path.rglob("*")]:
         entry.chmod(0o755)
     shutil.rmtree(version.path)
     assert "letters.lock pins a version that is not there" in refusal(made, spec)
+
+
+def test_factory_mix_lock_pins_what_is_current(
+    made: Bench,
+    mixes: dict[str, Mix],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "definitions" / "mixes").mkdir(parents=True)
+    monkeypatch.setattr(discovery, "definitions_folder", lambda: tmp_path / "definitions")
+    for name, value in made.settings.environment().items():
+        monkeypatch.setenv(name, value)
+    command = ["mix", "lock", "letters", "--recipe", "debug.pretrain"]
+    assert run([*command, "--check"]) == 1
+    assert not lock_file("letters").exists()
+    assert run(command) == 0
+    lock = MixLock.from_json(lock_file("letters").read_bytes())
+    assert lock.sources[0].version == made.current("energon/train").id
+    assert run([*command, "--check"]) == 0
+    mixes["letters"] = Mix(domain_shift=[Weighted(3.0, made.declared[0], max_epochs=50)])
+    capsys.readouterr()
+    assert run([*command, "--check"]) == 1
+    told = capsys.readouterr().out
+    assert "would change" in told
+    assert f"{source_key(made)}: caps none -> 50 epochs" in told
+    assert MixLock.from_json(lock_file("letters").read_bytes()) == lock
+
+
+def source_key(bench: Bench) -> str:
+    return bench.declared[0].key.path
 
 
 def test_caps_that_end_the_run_too_early(made: Bench, mixes: dict[str, Mix], spec: RunSpec) -> None:

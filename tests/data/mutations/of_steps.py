@@ -384,7 +384,7 @@ GATE = of(
     (
         "a version that the lock pins is gone",
         "cannot be trained on",
-        "test_a_pinned_version_that_is_gone",
+        "test_a_lock_in_the_repository_pins_the_versions",
     ),
     (
         "caps that leave nothing to read before the last step",
