@@ -277,3 +277,12 @@ RULES: tuple[Rule, ...] = (
         digits=2,
     ),
 )
+
+
+def names_a_number(prefix: str) -> bool:
+    """Whether a number behind this, or behind how it ends, is taken for a direct identifier."""
+    ends = [prefix[start:] for start in range(len(prefix) - 2)]
+    text = "\n".join(
+        f"{end}{between}00423178{'.' * 30}" for end in ends for between in ("", " ", ": ", "-")
+    )
+    return any(True for one in RULES if one.kind.direct for _ in one.matches(text, len(text)))

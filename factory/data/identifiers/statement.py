@@ -27,6 +27,7 @@ from factory.errors import DeliveryRefused
 
 NAME = "delivery.json"
 MAXIMUM_BYTES = 256 * 2**20
+EARLIEST = dt.date(1990, 1, 1)
 
 
 def _said(value: str) -> str:
@@ -65,9 +66,23 @@ class Pseudonymization(BaseModel, frozen=True, extra="forbid", hide_input_in_err
 
     @field_validator("date")
     @classmethod
-    def _not_in_the_future(cls, value: dt.date) -> dt.date:
+    def _can_be(cls, value: dt.date) -> dt.date:
         if value > dt.datetime.now(dt.UTC).date():
             raise ValueError("lies in the future")
+        if value < EARLIEST:
+            raise ValueError(f"lies before {EARLIEST.year}, so it is a slip or no date at all")
+        return value
+
+    @field_validator("pseudonym_prefix")
+    @classmethod
+    def _excuses_no_real_number(cls, value: str | None) -> str | None:
+        from factory.data.identifiers.rules import names_a_number  # not above: it takes its time
+
+        if value is not None and names_a_number(value):
+            raise ValueError(
+                "is a word that real numbers are written with, so those would be excused as well; "
+                "pseudonyms need a beginning of their own"
+            )
         return value
 
 

@@ -54,6 +54,8 @@ def test_a_complete_delivery(make_delivery: Any) -> None:
         (lambda v: v["pseudonymization"].update(signed_by=None), "pseudonymization.signed_by"),
         (lambda v: v["pseudonymization"].update(date="2999-01-01"), "lies in the future"),
         (lambda v: v["pseudonymization"].update(date=CANARY), "pseudonymization.date"),
+        (lambda v: v["pseudonymization"].update(date="0001-01-01"), "lies before 1990"),
+        (lambda v: v["pseudonymization"].update(date="1989-12-31"), "lies before 1990"),
         (lambda v: v["pseudonymization"].update(surrogates="yes"), "pseudonymization.surrogates"),
         (lambda v: v["pseudonymization"].pop("surrogates"), "pseudonymization.surrogates"),
         (lambda v: v["pseudonymization"].update(pseudonym_prefix="4"), "pseudonym_prefix"),
@@ -73,6 +75,36 @@ def test_incomplete_statements(make_delivery: Any, change: Change, says: str) ->
     folder = make_delivery({"a.txt": "x"})
     changed(folder, change)
     assert says in refused(folder)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "MRN",
+        "mrn-",
+        "Mrn_",
+        "XMRN",
+        "HOSP-MRN-",
+        "PatientID",
+        "pat_no",
+        "SSN",
+        "ACCT",
+        "Tel",
+        "NHS",
+    ],
+)
+def test_a_prefix_that_would_excuse_real_numbers(make_delivery: Any, prefix: str) -> None:
+    folder = make_delivery({"a.txt": "x"}, pseudonymization={"pseudonym_prefix": prefix})
+    said = refused(folder)
+    assert "pseudonymization.pseudonym_prefix" in said
+    assert "is a word that real numbers are written with" in said
+    assert f"{prefix}" not in said.replace("pseudonym_prefix", "")
+
+
+@pytest.mark.parametrize("prefix", ["SUBJ-", "PSN", "anon_", "Study7-", "PAT-", "CASE"])
+def test_a_prefix_of_their_own(make_delivery: Any, prefix: str) -> None:
+    folder = make_delivery({"a.txt": "x"}, pseudonymization={"pseudonym_prefix": prefix})
+    assert read_statement(folder).pseudonymization.pseudonym_prefix == prefix
 
 
 @pytest.mark.parametrize(

@@ -275,9 +275,14 @@ DELIVERIES = (
             "test_what_is_no_statement",
         ),
         (
-            "a statement that is unsigned, of the future, or lacks a field",
+            "a statement that is unsigned, of the future or before 1990, or lacks a field",
             "is no complete, signed statement",
             "test_incomplete_statements",
+        ),
+        (
+            "a prefix of pseudonyms that real numbers are written with, as `MRN`",
+            "is no complete, signed statement",
+            "test_a_prefix_that_would_excuse_real_numbers",
         ),
     ),
     *of(
