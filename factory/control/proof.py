@@ -4,12 +4,13 @@ A blocking check stops only the Dagster run that it belongs to, so whoever train
 locks a mix on it, asks again: of the version itself and of all that it was made from.
 """
 
+import math
 from collections.abc import Iterator
 
-from factory.control.locking import Reading
+from factory.control.locking import TRAIN, Reading
 from factory.data.check_form import OUTDATED, form
 from factory.data.dataset import Dataset
-from factory.data.mix import required_samples
+from factory.data.mix import Mix, required_samples
 from factory.data.steps import Step, steps
 from factory.errors import FactoryError
 from factory.keys import parse
@@ -34,7 +35,15 @@ def unproven(
                 "source. Point FACTORY_MIRRORS at a whole copy, or at none, and materialize it "
                 "again."
             )
-        yield from _problems(step, version, namespace, required_samples(spec, step.split))
+        required = required_samples(spec, step.split)
+        if step.split == TRAIN and (cap := _cap(found.mix, step.dataset)) is not None:
+            required = math.ceil(required / min(1.0, cap))
+        yield from _problems(step, version, namespace, required)
+
+
+def _cap(mix: Mix, dataset: Dataset) -> float | None:
+    """How often its samples may be read."""
+    return next(one.max_epochs for _, one in mix.entries if one.dataset is dataset)
 
 
 def refusal(name: str, problems: list[str]) -> str:
@@ -57,7 +66,7 @@ def _problems(step: Step, version: Version, namespace: Namespace, required: int)
     if rows < required:
         yield (
             f"{version} has {rows:,} samples; this run needs {required:,}, one for each rank and "
-            "loader worker, or some would have nothing of the dataset."
+            "loader worker, as often as its cap allows; else some would have nothing of it."
         )
     yield from _unchecked(version, namespace, _declared_checks(step.dataset))
 

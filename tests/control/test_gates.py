@@ -304,11 +304,16 @@ def test_upstream_version_that_is_gone(made: Bench, spec: RunSpec) -> None:
     assert f"was made from {split.key}@{split.id}, which is gone" in refusal(made, spec)
 
 
-def test_dataset_smaller_than_its_readers(made: Bench, spec: RunSpec) -> None:
+def test_dataset_smaller_than_its_readers(
+    made: Bench, mixes: dict[str, Mix], spec: RunSpec
+) -> None:
     rows = made.current("energon/train").manifest.rows or 0
     wide = spec.model_copy(update={"workers": 16, "loader_workers": 4})
     message = refusal(made, wide)
     assert f"has {rows} samples; this run needs 64" in message
+    mixes["letters"] = Mix(domain_shift=[Weighted(1.0, made.declared[0], max_epochs=0.01)])
+    two = spec.model_copy(update={"workers": 2})
+    assert f"has {rows} samples; this run needs 200" in refusal(made, two)
 
 
 def test_private_dataset_makes_the_run_private(

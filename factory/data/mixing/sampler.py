@@ -77,7 +77,8 @@ class Sampler:
         self._begun = _begun(reader, count)
         self.drawn = [0] * count
         """Samples drawn of each source, those that were dropped included."""
-        self._barren = [0] * count  # the last draws of a source, while nothing came of them
+        self._barren = [0] * count  # the last draws of a source, while nothing came of them: one
+        # good sample may come first in an epoch and last in the next, but not later
         self._samples = [0] * count  # this and the next since shares last changed
         self._amounts = [0] * count
         self._weights: tuple[float, ...] = ()
@@ -121,8 +122,8 @@ class Sampler:
             loss_tokens: positions of it that carry loss.
 
         Raises:
-            RunFailed: as many samples in a row as there are were dropped, so more would be, too;
-                or no source is left to draw from.
+            RunFailed: all samples of the source were dropped, so more would be, too; or no source
+                is left to draw from.
         """
         amounts = {"sample": samples, "token": tokens, "loss_token": loss_tokens}
         self.drawn[source] += 1
@@ -130,12 +131,11 @@ class Sampler:
         self._amounts[source] += amounts[self._basis]
         self._barren[source] = 0 if amounts[self._basis] else self._barren[source] + 1
         supply = self._supply[source]
-        if self._barren[source] >= max(1, supply.samples):
+        if self._barren[source] >= 2 * max(1, supply.samples):
             raise RunFailed(
-                f"All of the last {self._barren[source]:,} samples of {supply.key} were dropped, "
-                "as many as this reader has of it, so its share cannot be reached. The account of "
-                "the run has the reasons; take the dataset out of the mix, or change its "
-                "`overflow`."
+                f"All {supply.samples:,} samples that this reader has of {supply.key} were "
+                "dropped, in every order, so its share cannot be reached. The account of the run "
+                "has the reasons; take the dataset out of the mix, or change its `overflow`."
             )
         if self.drawn[source] >= supply.draws:
             self._begin()

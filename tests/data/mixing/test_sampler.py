@@ -172,10 +172,18 @@ def test_a_source_of_which_all_is_dropped_ends_the_run():
     def drop():
         sampler.record(sampler.choose(), samples=0, tokens=0, loss_tokens=0)
 
-    for _ in range(4):
+    for _ in range(9):
         drop()
-    with pytest.raises(RunFailed, match="last 5 samples of public/text/0 were dropped"):
+    with pytest.raises(RunFailed, match="All 5 samples that this reader has of public/text/0 were"):
         drop()
+
+
+def test_one_good_sample_in_an_epoch_is_enough():
+    """First of one epoch, last of the next: eight are dropped in a row, and all goes on."""
+    sampler = sampler_of([1.0], samples=5)
+    for kept in [1, 0, 0, 0, 0, 0, 0, 0, 0, 1] * 3:
+        sampler.record(sampler.choose(), samples=kept, tokens=9 * kept, loss_tokens=kept)
+    assert sampler.state()["samples"] == [6]
 
 
 @pytest.mark.parametrize(("epochs", "draws"), [(1, 10), (2.5, 25), (0.29, 2)])
