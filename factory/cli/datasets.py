@@ -1,16 +1,20 @@
 """`factory datasets | new-dataset`: what is declared, and a new declaration with holes."""
 
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from factory.cli.output import JsonFlag, console, print_json, table
+from factory.cli.output import JsonFlag, console, print_json, problems, table
 from factory.cli.versions import open_namespace
 from factory.data.template import KINDS, declaration
-from factory.errors import DeclarationError
+from factory.errors import DamagedVersion, DeclarationError, NamespaceError
 from factory.keys import parse
+from factory.namespace import Namespace
 from factory.settings import CHECKOUT
+
+if TYPE_CHECKING:
+    from factory.data.dataset import Dataset
 
 
 def register(app: typer.Typer) -> None:
@@ -21,30 +25,37 @@ def register(app: typer.Typer) -> None:
 
 def list_datasets(json: JsonFlag = False) -> None:
     """Every declared dataset, with what of it is current."""
-    from factory.data.dataset import Dataset
-    from factory.data.steps import steps
     from factory.discovery import datasets
 
     namespace = open_namespace()
-
-    def row(dataset: Dataset) -> dict[str, Any]:
-        all_steps = steps(dataset)
-        current = [version for s in all_steps if (version := namespace.current(s.key))]
-        clean = namespace.current(dataset.key / "clean")
-        return {
-            "dataset": str(dataset.key),
-            "license": dataset.license,
-            "rows": clean.manifest.rows if clean else None,
-            "partial": any(version.manifest.partial for version in current),
-            "steps current": f"{len(current)}/{len(all_steps)}",
-            "version": clean.id if clean else None,
-        }
-
-    rows = [row(dataset) for dataset in datasets().values()]
+    rows = [_row(dataset, namespace) for dataset in datasets().values()]
     if json:
         print_json(rows)
     else:
         console.print(table("Declared datasets", rows))
+
+
+def _row(dataset: "Dataset", namespace: Namespace) -> dict[str, Any]:
+    """One dataset; the others are listed whatever is wrong with it."""
+    from factory.data.steps import steps
+
+    every = steps(dataset)
+    row: dict[str, Any] = {"dataset": str(dataset.key), "license": dataset.license}
+    try:
+        current = [version for step in every if (version := namespace.current(step.key))]
+        clean = namespace.current(dataset.key / "clean")
+        return row | {
+            "rows": clean.manifest.rows if clean else None,
+            "partial": any(version.manifest.partial for version in current),
+            "steps current": f"{len(current)}/{len(every)}",
+            "version": clean.id if clean else None,
+        }
+    except DamagedVersion as damage:
+        problems.print(str(damage), style="red", markup=False)
+        state = "damaged"
+    except NamespaceError:  # the private tree, to most people
+        state = "may not be read"
+    return row | {"rows": None, "partial": None, "steps current": state, "version": None}
 
 
 def new_dataset(
