@@ -5,7 +5,7 @@ the samples and 43% of the tokens, 51% of those that carry loss; tool use is 12%
 5% of the loss; and the small dataset of the warm-up is read nine times.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -106,8 +106,13 @@ def publish(namespace: Namespace, name: str, made: Made) -> Version:
     """Its samples as the current version of what a run reads, without Energon's index."""
     key = public(name)
     samples = [replace(made.sample(number), source=key.path) for number in range(made.samples)]
+    return publish_entries(namespace, name, samples)
+
+
+def publish_entries(namespace: Namespace, name: str, samples: Sequence[Sample]) -> Version:
+    """Samples, with their images, as the current version of what a run reads of a dataset."""
     writing = namespace.write(
-        key / "energon" / "train",
+        public(name) / "energon" / "train",
         inputs=[],
         input_id=f"made {name}",
         provenance=Provenance(run_id="test", identity="test", image=None),

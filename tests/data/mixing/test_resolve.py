@@ -11,7 +11,8 @@ from factory.data.mixing.measure import Measured
 from factory.data.mixing.resolve import resolve, with_expectations
 from factory.data.mixing.settings import DataSettings
 from factory.errors import SpecError, StepError
-from tests.data.mixing.clinical import DATA_SETTINGS, declared, mix, published
+from factory.namespace import Namespace
+from tests.data.mixing.clinical import DATA_SETTINGS, declared, mix, publish_entries, published
 
 TEXT, NOTES, TOOLS = "public/text/articles", "public/dialogue/notes", "public/tools/calls"
 
@@ -214,3 +215,29 @@ def test_settings_that_cannot_be_are_named(changes, message):
 def test_a_recipe_that_reads_no_mix_is_named():
     with pytest.raises(SpecError, match=r"debug.pretrain has no field dataset.tokenizer"):
         DataSettings.of("debug.pretrain", {"model.seq_length": 512})
+
+
+@pytest.mark.slow
+def test_images_count_as_the_tokens_that_the_model_sees(tmp_path):
+    """With a model's own tokenizer, template and image processor, as a run reads."""
+    from tests.data.encoding import qwen_like
+    from tests.training.vision import tiny
+    from tests.training.vision.documents import conversation, document, picture
+
+    model = qwen_like.write(tmp_path / "model")
+    tiny.write_processor(model)
+    sizes = [(64, 64), (128, 64), (96, 160)]
+    samples = [
+        replace(conversation(number, [picture(*size, number)]), source=TOOLS)
+        for number, size in enumerate(sizes)
+    ]
+    (tmp_path / "namespace").mkdir()
+    version = publish_entries(Namespace(tmp_path / "namespace"), "tools/calls", samples)
+    settings = replace(DATA_SETTINGS, tokenizer=str(model), chat="template", context=4096)
+    one = mix(warmup=(), domain_shift=[(1.0, declared("tools/calls"))], retention=())
+    lock = resolve("pictures", one, {version.key.path: version}, settings)
+    assert lock.image_processor is not None
+    told = with_expectations(lock, {TOOLS: version.path}, settings, None).expectations
+    lengths = [len(document(model, sample).sequence.tokens) for sample in samples]
+    assert told.sources[0].measured == 3
+    assert told.sources[0].mean_tokens == pytest.approx(sum(lengths) / 3)
