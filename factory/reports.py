@@ -6,10 +6,12 @@
 What was asked for is in `spec`.
 """
 
+from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
+from factory.errors import RunFailed
 from factory.spec import Launch
 
 
@@ -146,6 +148,31 @@ class RunRecord(BaseModel, frozen=True, extra="forbid"):
     config_sha256: str | None = Field(
         default=None, description="Of config.yaml, the full ConfigContainer, once it was built."
     )
+
+
+def read_lines[M: BaseModel](file: Path, model: type[M]) -> list[M]:
+    """The lines of a file that a run appends to, oldest first; none where there is no file.
+
+    A line that a crash cut off is left out, also where a later attempt has closed it.
+
+    Raises:
+        RunFailed: a whole line is something else.
+    """
+    found: list[M] = []
+    data = file.read_bytes() if file.exists() else b""
+    for number, line in enumerate(data.splitlines(keepends=True), start=1):
+        if not line.endswith(b"\n"):
+            continue
+        try:
+            found.append(model.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors()[0]
+            if first["type"] == "json_invalid":
+                continue
+            raise RunFailed(
+                f"{file}, line {number}, is no {model.__name__}: {first['msg']}."
+            ) from error
+    return found
 
 
 MESSAGES_DIRECTORY_PARAM = "directory"

@@ -2,29 +2,17 @@
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from factory.errors import RunFailed
-from factory.reports import StepLine
+from factory.reports import StepLine, read_lines
 
 
 def step_lines(run: Path) -> list[StepLine]:
-    """The lines of `monitor/steps.jsonl` below a run's directory, oldest first.
+    """The lines of `monitor/steps.jsonl` below a run's directory, in order of their steps.
 
-    One that was cut off by a crash is left out; before training began there are none.
+    An attempt that goes on from a checkpoint trains the steps after it again; its lines count.
+    Before training began there are none.
 
     Raises:
         RunFailed: a whole line is not a step.
     """
-    file = run / "monitor" / "steps.jsonl"
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
-    lines: list[StepLine] = []
-    for number, line in enumerate(text.splitlines(keepends=True), start=1):
-        if not line.endswith("\n"):
-            continue
-        try:
-            lines.append(StepLine.model_validate_json(line))
-        except ValidationError as error:
-            what = error.errors()[0]["msg"]
-            raise RunFailed(f"{file}, line {number}, is not a step: {what}.") from error
-    return lines
+    by_step = {line.step: line for line in read_lines(run / "monitor" / "steps.jsonl", StepLine)}
+    return [by_step[step] for step in sorted(by_step)]

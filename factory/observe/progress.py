@@ -10,12 +10,12 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from megatron.bridge.training.callbacks import Callback, CallbackContext
 from megatron.core.num_microbatches_calculator import get_num_microbatches
 
-from factory.reports import Phase, StepLine
+from factory.reports import Phase, StepLine, read_lines
 
 if TYPE_CHECKING:
     from megatron.bridge.training.config import ConfigContainer
@@ -110,8 +110,8 @@ class Progress(Callback):
         try:
             self.tokens = self._tokens_before()
             with (
-                (self.directory / STEPS).open("a", encoding="utf-8") as steps,
-                (self.directory / PHASES).open("a", encoding="utf-8") as phases,
+                _for_lines(self.directory / STEPS) as steps,
+                _for_lines(self.directory / PHASES) as phases,
             ):
                 while (item := self._queue.get()) is not None:
                     line = item if isinstance(item, Phase) else self._interval_line(item)
@@ -124,10 +124,9 @@ class Progress(Callback):
 
     def _tokens_before(self) -> int:
         """Tokens up to the step that an earlier attempt's checkpoint continues from."""
-        path = self.directory / STEPS
-        if not self._first or not path.exists():
+        if not self._first:
             return 0
-        lines = [StepLine.model_validate_json(line) for line in path.read_text().splitlines()]
+        lines = read_lines(self.directory / STEPS, StepLine)
         return max((line.tokens for line in lines if line.step <= self._first), default=0)
 
     def _interval_line(self, step: _Step) -> StepLine | None:
@@ -149,3 +148,12 @@ class Progress(Callback):
             tokens=self.tokens,
             seconds=step.ended - started,
         )
+
+
+def _for_lines(path: Path) -> TextIO:
+    """Open for appending; a line that a crash cut off is closed, so that the next stays whole."""
+    cut = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size > 0
+    file = path.open("a", encoding="utf-8")
+    if cut:
+        file.write("\n")
+    return file

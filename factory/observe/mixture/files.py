@@ -12,14 +12,11 @@
 Where a later attempt ends the run, its files are `ledger.2.parquet` and so on.
 """
 
-import json
 from pathlib import Path
-
-from pydantic import BaseModel, ValidationError
 
 from factory.data.mixing.lock import FILE, MixLock, lock_path
 from factory.errors import RunFailed
-from factory.reports import MixtureLine, Reading
+from factory.reports import MixtureLine, Reading, read_lines
 
 DIRECTORY = "mixture"
 LEDGER, READING = f"{DIRECTORY}/ledger.jsonl", f"{DIRECTORY}/reading.jsonl"
@@ -57,7 +54,7 @@ def ledger_of(run: Path) -> list[MixtureLine]:
     Raises:
         RunFailed: a whole line is not a line of a ledger.
     """
-    lines = _lines(run / LEDGER, MixtureLine)
+    lines = read_lines(run / LEDGER, MixtureLine)
     if not lines:
         return []
     since = lines[-1].since
@@ -76,30 +73,7 @@ def reading_of(run: Path) -> Reading:
     """
     lines = ledger_of(run)
     since = lines[-1].since if lines else 0
-    found = [one for one in _lines(run / READING, Reading) if one.after == since]
+    found = [one for one in read_lines(run / READING, Reading) if one.after == since]
     if not found:
         raise RunFailed(f"{run / READING} does not say how the data were read from step {since}.")
     return found[-1]
-
-
-def _lines[M: BaseModel](file: Path, model: type[M]) -> list[M]:
-    if not file.exists():
-        return []
-    found: list[M] = []
-    for number, line in enumerate(file.read_bytes().splitlines(keepends=True), start=1):
-        if not line.endswith(b"\n") or not _whole(line):
-            continue  # cut off by a crash: the next attempt has closed it with a line break
-        try:
-            found.append(model.model_validate_json(line))
-        except ValidationError as error:
-            what = error.errors()[0]["msg"]
-            raise RunFailed(f"{file}, line {number}, is no {model.__name__}: {what}.") from error
-    return found
-
-
-def _whole(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
