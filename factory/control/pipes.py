@@ -121,9 +121,7 @@ class FactoryPipesClient(dg.PipesClient):
                 following.judge()
         finally:
             stop(cluster, 0.0)
-        return dg.PipesClientCompletedInvocation(
-            session, metadata={**cluster.facts(), "attempts": launch.attempt}
-        )
+        return dg.PipesClientCompletedInvocation(session, metadata=dict(cluster.facts()))
 
 
 class _Following:

@@ -118,6 +118,7 @@ def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
     """What the run's page shows, read from the files that the run wrote."""
     from factory.control.mix_metadata import mix_metadata
     from factory.control.seen import seen
+    from factory.namespace.attempts import last_attempt
     from factory.namespace.checkpoints import complete_checkpoints
 
     lines = step_lines(directory.path)
@@ -129,6 +130,8 @@ def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
     mlflow = directory.path / "mlflow.id"
     if mlflow.is_file():
         shown["MLflow run"] = mlflow.read_text(encoding="utf-8").strip()
+    if (attempts := last_attempt(directory)) > 1:
+        shown["attempts"] = attempts
     if checkpoints:
         shown["checkpoint"] = dg.MetadataValue.path(str(checkpoints[-1].path))
     if lines:

@@ -10,6 +10,7 @@ from factory.control.resources import resources
 from factory.control.training import outcome, training_job
 from factory.diagnose.steps import step_lines
 from factory.namespace import RunDirectory
+from factory.namespace.attempts import Attempt
 from factory.namespace.checkpoints import Marker, checkpoint_path, complete
 from factory.reports import Reading, StepLine
 from factory.spec import CodeIdentity, Launch, RunSpec
@@ -140,6 +141,8 @@ def test_outcome(bench: Bench, launched: Launch) -> None:
     for step in (2, 3):  # that of step 4 was never completed
         marker = Marker(step=step, attempt=1, identity={}, files={})
         complete(checkpoint_path(directory, step), marker)
+    for number in (1, 2):
+        Attempt(directory, number).claim()
     directory.create("mlflow.id", b"abc123\n")
     assert step_lines(directory.path) == lines
     shown = outcome(launched, directory)
@@ -147,6 +150,7 @@ def test_outcome(bench: Bench, launched: Launch) -> None:
     assert shown["loss at end"] == 3.0
     assert (shown["steps"], shown["tokens"]) == (3, 300)
     assert shown["MLflow run"] == "abc123"
+    assert shown["attempts"] == 2
     assert shown["checkpoint"].value.endswith("iter_0000003")
     picture = shown["loss"].value.partition("base64,")[2].rstrip(")")
     assert base64.b64decode(picture).startswith(b"\x89PNG")
