@@ -74,16 +74,18 @@ class Sampler:
         self._basis: Basis = basis
         self._supply = tuple(supply)
         count = len(supply)
+        self._reader = reader
         self._begun = _begun(reader, count)
         self.drawn = [0] * count
         """Samples drawn of each source, those that were dropped included."""
-        self._barren = [0] * count  # the last draws of a source, while nothing came of them: one
-        # good sample may come first in an epoch and last in the next, but not later
-        self._samples = [0] * count  # this and the next since shares last changed
+        self._barren = [0] * count
+        """The last draws of a source, while nothing came of them: one good sample may come first in
+        an epoch and last in the next, but not later."""
+        self._samples = [0] * count
+        """This and the next since shares last changed."""
         self._amounts = [0] * count
-        self._weights: tuple[float, ...] = ()
-        self._shares: list[float] = []
-        self.use(weights)
+        self._weights = tuple(map(float, weights))
+        self._shares = self._allowed()
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -103,7 +105,7 @@ class Sampler:
     def choose(self) -> int:
         """The source of the next sample. Changes nothing: asked again, it says the same."""
         total: float = sum(self._amounts)
-        mean = total / sum(self._samples) if total else 1.0
+        mean = total / max(1, sum(self._samples)) if total else 1.0
         after = total + (math.fsum(self._begun) + 1) * mean
         best, furthest = 0, -math.inf
         for source, share in enumerate(self._shares):
@@ -150,30 +152,42 @@ class Sampler:
             "amounts": list(self._amounts),
             "numerators": [numerator for numerator, _ in exact],
             "denominators": [denominator for _, denominator in exact],
+            "reader": self._reader,
         }
 
     def restore(self, state: Mapping[str, int | list[int]]) -> None:
         """Go on where a sampler of the same sources was when it gave that state.
 
+        Also as the reader that it was: a worker's place among all may be another one now.
+
         Raises:
             RunFailed: no source is left to draw from.
             ValueError: the state is of a sampler of another number of sources.
         """
-        given = {name: _numbers(state[name]) for name in self.state()}
+        given = {name: list(value) for name, value in state.items() if isinstance(value, list)}
         if {len(numbers) for numbers in given.values()} != {len(self._supply)}:
             raise ValueError(
                 f"The state is of {len(given['drawn'])} sources, the mix has {len(self._supply)}."
             )
+        reader = state["reader"]
+        if isinstance(reader, int):
+            self._reader = reader
+            self._begun = _begun(reader, len(self._supply))
         pairs = zip(given["numerators"], given["denominators"], strict=True)
         self._weights = tuple(numerator / denominator for numerator, denominator in pairs)
         self.drawn = given["drawn"]
-        self._begin()
         self._barren = given["barren"]
         self._samples = given["samples"]
         self._amounts = given["amounts"]
+        self._shares = self._allowed()
 
     def _begin(self) -> None:
         """Count anew, with the shares of what may still be drawn."""
+        self._shares = self._allowed()
+        self._samples = [0] * len(self._shares)
+        self._amounts = [0] * len(self._shares)
+
+    def _allowed(self) -> list[float]:
         left = [
             weight if drawn < supply.draws else 0.0
             for weight, drawn, supply in zip(self._weights, self.drawn, self._supply, strict=True)
@@ -181,9 +195,7 @@ class Sampler:
         found = shares(left, [supply.max_share for supply in self._supply])
         if found is None:
             raise self._used_up(left)
-        self._shares = found
-        self._samples = [0] * len(found)
-        self._amounts = [0] * len(found)
+        return found
 
     def _used_up(self, left: Sequence[float]) -> RunFailed:
         ended = [
@@ -211,7 +223,3 @@ def _begun(reader: int, count: int) -> tuple[float, ...]:
     if not reader:
         return (0.0,) * count
     return tuple((reader + at) * _GOLDEN % 2**32 / 2**32 - 0.5 for at in range(count))
-
-
-def _numbers(value: int | list[int]) -> list[int]:
-    return [value] if isinstance(value, int) else list(value)

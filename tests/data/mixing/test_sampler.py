@@ -248,11 +248,13 @@ def test_a_restored_sampler_goes_on_exactly(basis, sources, before, number):
     state = one.state()
     for value in state.values():
         assert isinstance(value, int) or all(type(number) is int for number in value)
-    other = sampler_of(weights, basis, reader=number, samples=40, **caps)
-    other.restore(json.loads(json.dumps(state)))
+    other = sampler_of(weights, basis, reader=number + 1, samples=40, **caps)  # has moved since
+    kept = json.loads(json.dumps(state))
+    other.restore(kept)
     assert other.state() == state
     assert other.shares == one.shares
     again = Reader(other, lengths).draw(80)
+    assert kept == state
     assert again.order == Reader(one, lengths).draw(80).order
     assert other.state() == one.state()
 
