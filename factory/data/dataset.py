@@ -14,6 +14,7 @@ from typing import Literal
 from factory.data.checks import FREE_CHECK_NAMES, Check
 from factory.data.dedup_policy import Dedup
 from factory.data.images import Images
+from factory.data.licence import is_spdx
 from factory.data.loss import Loss
 from factory.data.row import Row
 from factory.data.sample import Rejected, Sample
@@ -124,15 +125,11 @@ def _check_types(dataset: Dataset) -> None:
 
 
 def _check_license(dataset: Dataset) -> None:
-    from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
-
-    try:
-        canonicalize_license_expression(dataset.license)
-    except InvalidLicenseExpression:
+    if not is_spdx(dataset.license):
         raise DeclarationError(
             f"{dataset.key}: license {dataset.license!r} is no SPDX expression. Write for instance "
             "CC-BY-4.0, CC0-1.0 AND MIT, or LicenseRef-name for terms that SPDX has no id for."
-        ) from None
+        )
 
 
 def _check_split(dataset: Dataset) -> None:

@@ -4,11 +4,11 @@ Each has its form as JSON, which is its struct in Parquet as well (`table`). Wha
 in common is in `sample`; which conversations are refused is in `chat.rules`.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
+from factory.data.json_text import is_list, is_object
 from factory.data.parts import (
     Given,
     Part,
@@ -18,6 +18,7 @@ from factory.data.parts import (
     parts_from_dicts,
     parts_of,
     pictures_in,
+    refuse_text,
     require_string,
     require_text,
 )
@@ -86,6 +87,7 @@ class Question:
     def __post_init__(self) -> None:
         require_text("question", self.question)
         require_text("answer", self.answer)
+        refuse_text("options", self.options)
         for option in self.options:
             require_string("option", option)
         if self.explanation is not None:
@@ -213,6 +215,8 @@ class Conversation:
     def __post_init__(self) -> None:
         if self.tools is not None:
             require_string("tools", self.tools)
+            if not is_list(self.tools):
+                raise ValueError("tools is not the JSON text of a list")
 
     @property
     def texts(self) -> Iterator[str]:
@@ -279,15 +283,3 @@ CONTENTS: Mapping[Kind, type[Content]] = {
 }
 
 KINDS: Mapping[type[Content], Kind] = {content: kind for kind, content in CONTENTS.items()}
-
-
-def is_object(text: str) -> bool:
-    """Whether a text is a JSON object; a number that is none, as in `{"a": NaN}`, makes it none."""
-    try:
-        return isinstance(json.loads(text, parse_constant=_no_number), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no JSON number")

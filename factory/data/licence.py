@@ -7,6 +7,7 @@ own decision.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 UNVERSIONED_BY = "LicenseRef-CC-BY"
 
@@ -38,6 +39,18 @@ _BY = re.compile(
     r"creative commons attribution(?: \(cc by\))?(?: license)?,?(?: version)? ?(\d\.\d)?",
     re.IGNORECASE,
 )
+
+
+@lru_cache(maxsize=1024)
+def is_spdx(expression: str) -> bool:
+    """Whether a text is an SPDX expression, with ids that the list of SPDX has or `LicenseRef-`."""
+    from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+    try:
+        canonicalize_license_expression(expression)
+    except InvalidLicenseExpression:
+        return False
+    return True
 
 
 def terms(expression: str) -> tuple[str, ...]:

@@ -83,6 +83,12 @@ def require_text(name: str, value: object) -> None:
         raise ValueError(f"{name} is empty")
 
 
+def refuse_text(name: str, value: object) -> None:
+    """Raise TypeError for a text in the place of several: it is a list of its letters to Python."""
+    if isinstance(value, str):
+        raise TypeError(f"{name} is one text, not a list of texts")
+
+
 def pictures_in(parts: Iterable[Part]) -> Iterator[Picture]:
     """The images among the parts."""
     return (part for part in parts if isinstance(part, Picture))

@@ -25,7 +25,9 @@ from factory.data.kinds import (
     Question,
     Section,
 )
-from factory.data.parts import Given, parts_of, require_string, require_text
+from factory.data.licence import is_spdx
+from factory.data.parts import Given, parts_of, refuse_text, require_string, require_text
+from factory.errors import BadRow
 
 ERROR = "error: "
 """How the reason of a row starts on which `clean` raised."""
@@ -70,6 +72,12 @@ class Sample:
         require_text("id", self.id)
         for name, value in (("group", self.group), ("license", self.license)):
             require_string(name, value)
+        if self.license and not is_spdx(self.license):
+            raise BadRow("license is no SPDX expression")
+        if type(self.content) not in KINDS:
+            raise TypeError(f"content is {type(self.content).__name__}, no kind of sample")
+        if isinstance(self.content, Conversation):
+            verified(self.content.messages)
         for name, value in self.meta.items():
             require_string("a name in meta", name)
             require_string(f"meta[{name!r}]", value)
@@ -117,6 +125,7 @@ class Sample:
         meta: Mapping[str, str] | None = None,
     ) -> "Sample":
         """A question with its answer; neither may be empty."""
+        refuse_text("options", options)
         content = Question(question, answer, tuple(options), explanation)
         return Sample(id=id, content=content, group=group, license=license, meta=meta or {})
 
@@ -135,7 +144,7 @@ class Sample:
         Raises:
             BadRow: the messages are no conversation, see `chat.rules`.
         """
-        content = Conversation(verified(messages), tools)
+        content = Conversation(tuple(messages), tools)
         made = Sample(id=id, content=content, group=group, license=license, meta=meta or {})
         return replace(made, images=_images(content.pictures))
 
@@ -179,10 +188,12 @@ class Sample:
         )
 
 
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
 def canonical(value: Mapping[str, Any]) -> bytes:
     """A value as one line of JSON that is the same wherever it is made."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return text.encode()
+    return _CANONICAL.encode(value).encode()
 
 
 def _images(pictures: Iterable[Picture]) -> dict[str, Image]:

@@ -77,7 +77,7 @@ DOCUMENTS = st.builds(
     title=TEXT,
     sections=st.lists(st.tuples(TEXT, FULL), min_size=1, max_size=3),
     group=TEXT,
-    license=TEXT,
+    license=st.sampled_from(["", "MIT", "CC-BY-4.0", "LicenseRef-own"]),
     meta=META,
 )
 QUESTIONS = st.builds(

@@ -5,9 +5,20 @@ import json
 import pytest
 from hypothesis import given
 
-from factory.data.kinds import CONTENTS, KINDS, ImageText, Message, Picture, Text, ToolCall
+from factory.data.kinds import (
+    CONTENTS,
+    KINDS,
+    Conversation,
+    ImageText,
+    Message,
+    Picture,
+    Question,
+    Text,
+    ToolCall,
+)
 from factory.data.parts import parts_of, seen
 from factory.data.sample import Sample, canonical
+from factory.errors import BadRow
 from tests.data import kinds
 
 
@@ -146,3 +157,45 @@ def test_a_field_that_is_no_text_names_itself():
         Sample.question(id="q", question="Why?", answer="a", options=[1])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="no sections"):
         Sample.document(id="d", title="T", sections=[])
+
+
+@pytest.mark.parametrize("named", ["CC0", "cc by", "MIT License", "0", "CC-BY-4.0,", "\u00e9"])
+def test_a_licence_of_a_row_is_spdx(named: str):
+    with pytest.raises(BadRow, match="license is no SPDX expression"):
+        Sample.question(id="q", question="Why?", answer="So.", license=named)
+
+
+@pytest.mark.parametrize("named", ["", "MIT", "CC-BY-4.0 AND MIT", "LicenseRef-own-terms"])
+def test_a_row_may_have_a_licence_of_its_own(named: str):
+    made = Sample.question(id="q", question="Why?", answer="So.", license=named)
+    assert made.license == named
+
+
+def test_a_text_is_no_list_of_options():
+    """To Python it is one of letters."""
+    with pytest.raises(TypeError, match="options is one text"):
+        Sample.question(id="q", question="Why?", answer="a", options="abc")
+    with pytest.raises(TypeError, match="options is one text"):
+        Question("Why?", "a", "abc")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tools", ["not json", "", "{}", '"x"', "[NaN]", "[" * 100_000])
+def test_declared_tools_are_a_list(tools: str):
+    messages = [Message.of("user", "Hello?"), Message.of("assistant", "Yes?")]
+    with pytest.raises(ValueError, match="tools is not the JSON text of a list"):
+        Sample.conversation(id="c", messages=messages, tools=tools)
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [(), (Message.of("user", "Hello?"),), (Message.of("nobody", "Hello?"),)],
+    ids=["none", "unanswered", "unknown"],
+)
+def test_a_conversation_made_by_hand_keeps_the_rules(messages: tuple[Message, ...]):
+    with pytest.raises(BadRow):
+        Sample(id="c", content=Conversation(messages))
+
+
+def test_what_is_no_content_is_refused():
+    with pytest.raises(TypeError, match="content is dict, no kind of sample"):
+        Sample(id="c", content={"text": "x"})  # type: ignore[arg-type]

@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from factory.data.kinds import ToolCall, is_object
+from factory.data.json_text import is_object
+from factory.data.kinds import ToolCall
 from factory.errors import BadRow
 
 

@@ -25,6 +25,16 @@ RULES = of(
     ("somebody speaks before a call is answered", "tool call without a result", BROKEN),
 )
 
+SAMPLES = of(
+    "data/sample.py",
+    "data/test_kinds.py",
+    (
+        "a row with a licence that is no SPDX expression",
+        "license is no SPDX expression",
+        "test_a_licence_of_a_row_is_spdx",
+    ),
+)
+
 OPENAI = of(
     "data/chat/openai.py",
     "data/chat/test_openai.py",
@@ -179,4 +189,4 @@ FHIR = (
     ),
 )
 
-REFUSALS = (*RULES, *OPENAI, *CONTENTS, *CALLS, *SHAREGPT, *FHIR)
+REFUSALS = (*RULES, *SAMPLES, *OPENAI, *CONTENTS, *CALLS, *SHAREGPT, *FHIR)
