@@ -8,12 +8,14 @@ random, so a loss says that the path works and nothing else.
 
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from factory.training.recipes._continued import MODELS
+
 if TYPE_CHECKING:
     from megatron.bridge.models.gpt_provider import GPTModelProvider
     from megatron.bridge.training.config import ConfigContainer
 
-TOKENIZER = "models/qwen3-vl"
-"""Nothing lies there: every run names a directory of its own."""
+TOKENIZER = f"{MODELS}/Qwen/Qwen3-VL-30B-A3B-Instruct"
+"""Where the recipe of that model reads; any other Qwen3-VL will do."""
 
 TEXT: dict[str, Any] = {
     "hidden_size": 64,
