@@ -36,20 +36,21 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+# In the order in which a newcomer needs them, which is that of `factory --help`.
+demo.register(app)
+dev.register(app)
+datasets.register(app)
+launch.register(app)
+cards.register(app)
+rejected.register(app)
 versions.register(app)
 differences.register(app)
 retention.register(app)
-datasets.register(app)
-cards.register(app)
-rejected.register(app)
-launch.register(app)
 resume.register(app)
 mixture.register(app)
 app.add_typer(runs.app, name="runs")
 app.add_typer(mix.app, name="mix")
 app.add_typer(recipe.app, name="recipe")
-demo.register(app)
-dev.register(app)
 
 USAGE_ERRORS = (KeyFormatError, SpecError)
 """Errors that say that a word of the command line means nothing: exit code 2."""
