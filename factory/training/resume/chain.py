@@ -2,7 +2,7 @@
 
 `chain/rank-0000.jsonl` in the run's directory has a line for each step of each attempt. Two runs of
 equal lines have read the same batches in the same order, byte for byte, and what a later attempt
-repeats after a kill must be what was there before.
+repeats after a kill must be what was there before. `chains` reads them.
 """
 
 import json
@@ -14,10 +14,8 @@ from typing import Any
 from megatron.bridge.training.callbacks import Callback, CallbackContext
 
 from factory.data.stream.account import BatchAccount, Chain
-from factory.errors import RunFailed
 from factory.namespace.attempts import Attempt
-
-CHAINS = "chain"
+from factory.training.resume.chains import CHAINS
 
 
 class ChainLog(Callback):
@@ -88,25 +86,3 @@ class ChainLog(Callback):
                 self._attempt.run.append(name, json.dumps(line))
         except BaseException as failure:
             self._failure = failure
-
-
-def chain_of(attempt: Attempt, data_rank: int) -> dict[int, str]:
-    """The chain of a data-parallel rank at every step, over all attempts.
-
-    Raises:
-        RunFailed: an attempt has read something else at a step that an earlier one had reached.
-    """
-    path = attempt.run.path / CHAINS / f"rank-{data_rank:04d}.jsonl"
-    found: dict[int, str] = {}
-    for text in path.read_text(encoding="utf-8").splitlines():
-        try:
-            line = json.loads(text)
-        except ValueError:
-            continue  # the last line of an attempt that was killed while it wrote
-        if found.setdefault(line["step"], line["chain"]) != line["chain"]:
-            raise RunFailed(
-                f"{path}: attempt {line['attempt']} has read other batches up to step "
-                f"{line['step']} than an attempt before it. It did not go on exactly, so the run "
-                "cannot be compared with others. This is a defect: report it with that file."
-            )
-    return found
