@@ -5,13 +5,13 @@ Rows come from `reader`. A row becomes a sample, or is refused with a reason; no
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from factory.data import loss
 from factory.data.dataset import Dataset
-from factory.data.formats.faults import SURROGATE
+from factory.data.formats.faults import NUL, SURROGATE, fault
 from factory.data.row import Row
 from factory.data.sample import ERROR, Rejected, Sample, canonical
 from factory.errors import BadRow, StepError, is_interruption
@@ -23,6 +23,23 @@ if TYPE_CHECKING:
 EXCERPT_CHARACTERS = 200
 ERRORS_SHOWN = 5
 MESSAGE_CHARACTERS = 200
+
+
+NUL_IN_JSON = b"\\u0000"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A sample in the forms that are needed of it, each made once."""
+
+    sample: Sample
+    """As `clean` gave it, with the turns that carry loss filled in."""
+
+    plain: dict[str, Any]
+    """As JSON has it, with the fields that the step fills."""
+
+    line: bytes
+    """In its canonical form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +73,7 @@ class Errors:
     shown: list[str] = field(default_factory=list[str])
     """The first ones, each with its reason."""
 
-    def count(self, outcome: Sample | Refused) -> None:
+    def count(self, outcome: Kept | Refused) -> None:
         """Count the outcome of a row in."""
         self.read += 1
         if isinstance(outcome, Refused) and outcome.is_error:
@@ -83,7 +100,7 @@ class Errors:
             raise _too_many(dataset, self)
 
 
-def cleaned(rows: Iterable[Row], dataset: Dataset, errors: Errors) -> Iterator[Sample | Refused]:
+def cleaned(rows: Iterable[Row], dataset: Dataset, errors: Errors) -> Iterator[Kept | Refused]:
     """One outcome per row, in order; counts those on which `clean` raised.
 
     Raises:
@@ -96,7 +113,7 @@ def cleaned(rows: Iterable[Row], dataset: Dataset, errors: Errors) -> Iterator[S
         yield outcome
 
 
-def _outcome(row: Row, dataset: Dataset) -> Sample | Refused:
+def _outcome(row: Row, dataset: Dataset) -> Kept | Refused:
     if row.bad is not None:
         return _refused(row, row.bad, dataset)
     try:
@@ -112,21 +129,23 @@ def _outcome(row: Row, dataset: Dataset) -> Sample | Refused:
         return _refused(row, _described(error, dataset), dataset)
 
 
-def _completed(sample: object, dataset: Dataset) -> Sample:
+def _completed(sample: object, dataset: Dataset) -> Kept:
     if not isinstance(sample, Sample):
         raise TypeError(f"clean returned {type(sample).__name__}, not Sample or Rejected")
     _check_images(sample, dataset)
-    whole = replace(
-        sample,
-        group=sample.group or sample.id,
-        source=dataset.key.path,
-        license=sample.license or dataset.license,
-    )
+    filled = loss.filled(sample, dataset.loss)
+    plain = filled.as_dict() | {
+        "group": sample.group or sample.id,
+        "source": dataset.key.path,
+        "license": sample.license or dataset.license,
+    }
     try:
-        canonical(whole.as_dict())
+        line = canonical(plain)
     except UnicodeEncodeError:
         raise BadRow(SURROGATE) from None
-    return loss.filled(whole, dataset.loss)
+    if NUL_IN_JSON in line and fault(plain):  # which may be those six characters as text
+        raise BadRow(NUL)
+    return Kept(filled, plain, line)
 
 
 def _check_images(sample: Sample, dataset: Dataset) -> None:
@@ -154,8 +173,8 @@ def _refused(row: Row, reason: str, dataset: Dataset) -> Refused:
 
 
 def _excerpt(row: Row) -> str:
-    if row.xml is not None:
-        text = str(_beginning()(row.xml))
+    if row.is_xml:
+        text = _beginning_of(row)
     elif row.json is not None:
         text = json.dumps(row.json, ensure_ascii=False, default=_named)  # Parquet has dates, bytes
     elif row.plain is not None:
@@ -164,6 +183,11 @@ def _excerpt(row: Row) -> str:
         text = (row.data or b"")[: 4 * EXCERPT_CHARACTERS].decode(errors="replace")
     flat = " ".join(text.split())[:EXCERPT_CHARACTERS]
     return flat.encode(errors="replace").decode()
+
+
+def _beginning_of(row: Row) -> str:
+    found = row.fragment.beginning(EXCERPT_CHARACTERS) if row.fragment is not None else None
+    return str(_beginning()(row.element)) if found is None else found
 
 
 @cache

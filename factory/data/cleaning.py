@@ -88,10 +88,9 @@ class CleanShard:
                     tally.rejected[outcome.reason] += 1
                     rejected.add(outcome.as_dict())
                     continue
-                plain = outcome.as_dict()
-                tally.count(outcome, plain)
-                kept.add_plain(plain, outcome.characters)
-                images.add(_named(outcome))
+                tally.count(outcome)
+                kept.add_plain(outcome.plain, outcome.sample.characters)
+                images.add(_named(outcome.sample))
         return tally.facts()
 
 
@@ -132,12 +131,12 @@ class Tally:
     characters: int = 0
     notes: reader.Notes = field(default_factory=reader.Notes)
 
-    def count(self, sample: Sample, plain: dict[str, Any]) -> None:
-        """Count a sample in, given in both of its forms."""
-        self.kept.add(plain)
-        self.licenses[sample.license] += 1
-        self.kinds[sample.kind] += 1
-        self.characters += sample.characters
+    def count(self, outcome: clean.Kept) -> None:
+        """Count a sample in."""
+        self.kept.add_line(outcome.line)
+        self.licenses[outcome.plain["license"]] += 1
+        self.kinds[outcome.sample.kind] += 1
+        self.characters += outcome.sample.characters
 
     def merge(self, other: "Tally") -> None:
         """Count in what was seen in a later shard."""

@@ -23,7 +23,11 @@ class RowsHash:
 
     def add(self, sample: Mapping[str, Any]) -> None:
         """Count a sample in, given as JSON has it."""
-        digest = hashlib.sha256(canonical(sample)).digest()
+        self.add_line(canonical(sample))
+
+    def add_line(self, line: bytes) -> None:
+        """Count a sample in, given in its canonical form."""
+        digest = hashlib.sha256(line).digest()
         self.total = (self.total + int.from_bytes(digest)) % 2**256
         self.count += 1
 

@@ -130,12 +130,9 @@ def _copyright(abstract: "Element") -> str:
 
 
 def _year(journal: "Element") -> str:
-    for issue in journal.iterchildren("JournalIssue"):
-        for date in issue.iterchildren("PubDate"):
-            for stated in date.iterchildren("Year", "MedlineDate"):
-                found = _YEAR.search(stated.text or "")
-                return found[0] if found else ""
-    return ""
+    stated = next(journal.iter("Year", "MedlineDate"), None)  # there is no date but the issue's
+    found = _YEAR.search(stated.text or "") if stated is not None else None
+    return found[0] if found else ""
 
 
 def _text(element: "Element | None") -> str:
@@ -149,7 +146,9 @@ def _tidy(text: str) -> str:
     """One space for every run of white space, composed characters, no invisible ones."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
-    return text if text.isalnum() else " ".join(text.split())
+    elif text.isprintable() and "  " not in text:
+        return text.strip()  # most are tidy, which is seen sooner than it is made
+    return " ".join(text.split())
 
 
 def _marked(element: "Element") -> str:

@@ -124,7 +124,7 @@ def report(
         f"Ours to `map` over the same split records, records per CPU-second: {ratio:.2f}; to the "
         f"fastest peer ({best}): {peers[best] / ours:.2f}. Goal: at least {GOAL:g}, "
         f"{'reached' if ratio >= GOAL else 'not reached'}. What splits by "
-        f"lxml's iterparse and uses this parser can have at most "
+        f"lxml's iterparse and uses this parser on all can have at most "
         f"{spent['datasets, map'] / spent[FLOOR]:.2f}.",
         "",
         "Memory above that of the imports, in MiB, with the records repeated:",
@@ -143,7 +143,10 @@ _HEAD = f"""## Cleaning PubMed
 One file of the baseline, {{records:,}} records, {{megabytes:.0f}} MB unpacked, gz to Parquet: split
 into records, parsed with the same parser, citations without an abstract dropped, written. Ours is
 the task of the clean step, which also hashes and counts every sample, checks it against the schema
-and keeps the rejected rows. `datasets` is given records serialized again, or cut out of the bytes
-by their tags, as its `map` cannot take parsed ones; "generator only" parses while splitting and
-maps nothing. datatrove has no reader of XML: it gets documents from the same parser. CPU-seconds
-count threads and children; "whole process" adds start and imports. Medians of {ROUNDS} rounds."""
+and keeps the rejected rows. It cuts records out of the bytes where that is safe, verifies each, and
+parses those that may have an abstract, as its declaration asks for one first. `datasets` is given
+records serialized again, or cut out of the bytes by their tags with nothing verified, all of them
+or those with the tag of an abstract, as its `map` cannot take parsed ones; "generator only" parses
+while splitting and maps nothing. datatrove has no reader of XML: it gets documents from the same
+parser. CPU-seconds count threads and children; "whole process" adds start and imports. Medians of
+{ROUNDS} rounds."""

@@ -75,6 +75,19 @@ def test_a_surrogate_that_clean_makes(runner, deliver):
     assert list(rejected(version.path).values()) == ["lone surrogate in text"]
 
 
+def with_nul(row: Row) -> Sample | Rejected:
+    """Makes a NUL where the row has none, or writes how JSON escapes one."""
+    text = "a\0" if row.text("id") == "a" else "\\u0000"
+    return Sample.document(id=row.text("id"), title="", sections=[("", text)])
+
+
+def test_a_nul_that_clean_makes(runner, deliver):
+    deliver([{"id": "a"}, {"id": "b"}])
+    version, _ = runner.until(letters(with_nul, max_errors=0), "clean")
+    assert list(rejected(version.path).values()) == ["NUL character in text"]
+    assert [one.id for one in samples(version)] == ["b"]
+
+
 def samples(version: Any) -> list[Sample]:
     return list(table.samples(version.path / layout.SAMPLES))
 

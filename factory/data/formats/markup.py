@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from factory.data.formats.cut import Cutting
 from factory.data.formats.errorpage import refuse_page
 from factory.data.formats.notes import UTF_8
 from factory.data.formats.opened import Opened
@@ -42,37 +43,48 @@ def rows(file: Opened) -> Iterator[Row]:
 
 
 def _document(file: Opened) -> Row:
-    options: dict[str, Any] = SAFE | {"encoding": file.rows.encoding}
-    parser = etree.XMLParser(remove_comments=True, remove_pis=True, **options)
+    parser = etree.XMLParser(**_options(file))
     root = etree.parse(file.stream, parser).getroot()
     _refuse_entities(root, file.name)
+    _refuse_unknown(parser.error_log, file.name)
     _note(file, root)
     return file.row(None, xml=root)
 
 
 def _elements(file: Opened, tag: str) -> Iterator[Row]:
+    """One row per element: those that can be cut out of the bytes, then the others."""
+    cutting = Cutting(file.stream, tag, _options(file))
+    for fragment in cutting:
+        yield file.row(cutting.count, fragment=fragment)
+    yield from _parsed(file, tag, cutting.rest(), cutting.count)
+
+
+def _parsed(file: Opened, tag: str, chunks: Iterator[bytes], position: int) -> Iterator[Row]:
     """One row per element, emptying each afterwards."""
-    position = 0
     open_positions: list[int] = []
-    options: dict[str, Any] = SAFE | {"encoding": file.rows.encoding}
-    events = etree.iterparse(
-        file.stream,
-        events=("start", "end"),
-        tag=f"{{*}}{tag}",
-        remove_comments=True,
-        remove_pis=True,
-        **options,
-    )
-    for event, element in events:
-        if event == "start":
-            position += 1
-            open_positions.append(position)
-            continue
-        _refuse_entities(element, file.name)
-        yield file.row(open_positions.pop(), xml=element)
-        if not open_positions:
-            _empty(element)
-    _note(file, events.root)
+    parser: Any = etree.XMLPullParser(("start", "end"), tag=f"{{*}}{tag}", **_options(file))
+    for chunk in chunks:
+        parser.feed(chunk)
+        _refuse_unknown(parser.feed_error_log, file.name)
+        events: Any = parser.read_events()
+        for event, element in events:
+            if event == "start":
+                position += 1
+                open_positions.append(position)
+                continue
+            _refuse_entities(element, file.name)
+            yield file.row(open_positions.pop(), xml=element)
+            if not open_positions:
+                _empty(element)
+    _note(file, parser.close())
+
+
+def _options(file: Opened) -> dict[str, Any]:
+    return SAFE | {
+        "encoding": file.rows.encoding,
+        "remove_comments": True,
+        "remove_pis": True,
+    }
 
 
 def _empty(element: "Element") -> None:
@@ -89,15 +101,58 @@ def _note(file: Opened, root: "Element") -> None:
 
 
 def _refuse_entities(element: "Element", name: str) -> None:
+    """Refuse what only a document type explains, in texts and in attributes."""
     entity = next(element.iter(etree.Entity), None)
     if entity is not None:
-        raise BadFile(
-            f"{name}, line {entity.sourceline}: uses the entity {entity.text}, which only a "
-            "document type declaration explains; those are not read. Replace it by its character."
-        )
+        raise _of_entity(name, entity.sourceline, f"{entity.text}")
+    types: Any = element.getroottree().docinfo.internalDTD
+    names = [re.escape(f"{one.name}") for one in types.iterentities()] if types is not None else []
+    if not names:
+        return
+    # Attributes are given with entities replaced; only when written again they have them.
+    used = re.compile(f"&(?:{'|'.join(names)});")
+    root = element.getroottree().getroot()
+    if (found := used.search(_written(root))) is not None:
+        raise _of_entity(name, _user(root, used).sourceline, found[0])
 
 
-def _bad(name: str, error: etree.XMLSyntaxError) -> BadFile:
+def _user(element: "Element", used: re.Pattern[str]) -> "Element":
+    """The element that has the attribute."""
+    for child in element.iterchildren():
+        if used.search(_written(child)):
+            return _user(child, used)
+    return element
+
+
+def _written(element: "Element") -> str:
+    return etree.tostring(element, encoding="unicode", with_tail=False)
+
+
+def _refuse_unknown(log: Any, name: str) -> None:
+    """Refuse what the parser passes over: after an entity that it does not know it may even stop.
+
+    Where a document type is named that could explain it, it is left out of attributes.
+    """
+    for entry in log:
+        if entry.type_name in ("WAR_UNDECLARED_ENTITY", "ERR_UNDECLARED_ENTITY"):
+            entity = re.sub(r"Entity '(.*)' not defined", r"&\1;", entry.message)
+            raise _of_entity(name, entry.line, entity)
+
+
+def _of_entity(name: str, line: int | None, entity: str) -> BadFile:
+    return BadFile(
+        f"{name}, line {line}: uses the entity {entity}, which only a "
+        "document type declaration explains; those are not read. Replace it by its character."
+    )
+
+
+def _bad(name: str, error: Any) -> BadFile:
     line, column = error.position
-    reason = re.sub(r", line \d+, column \d+.*$", "", error.msg or "not well-formed")
-    return BadFile(f"{name}, line {line}, column {column}: not XML: {reason}.")
+    reason = re.sub(r",? (line \d+, column \d+.*|try XML_PARSE_HUGE.*)$", "", error.msg or "")
+    where = f"{name}, line {line}, column {column}"
+    if error.code == etree.ErrorTypes.ERR_RESOURCE_LIMIT or "too big found" in reason:
+        return BadFile(
+            f"{where}: asks for more than is read ({reason.strip()}). A text, comment or attribute "
+            "may have 10,000,000 bytes, and elements may be 256 deep. Split what is larger."
+        )
+    return BadFile(f"{where}: not XML: {reason.strip() or 'not well-formed'}.")

@@ -62,6 +62,44 @@ def test_outside_entities_in_any_form(make_source: Any, declared: str) -> None:
         assert "SECRET" not in str(caught.value)
 
 
+@pytest.mark.parametrize("pattern", ["*.xml", "*.xml//q"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<!DOCTYPE r [<!ENTITY e 'x'>]>\n<r><q a='1 &e; 2'>b</q></r>",
+        "<!DOCTYPE r [<!ENTITY e 'x'>]>\n<r a='&e;'><q>b</q></r>",
+        "<!DOCTYPE r [<!ENTITY e 'x'>]>\n<r><q><i/><p>b</p><p a='&e;'/></q></r>",
+        "<!DOCTYPE r SYSTEM 'r.dtd'>\n<r><q a='&e;'>b</q></r>",
+        "<?x y?>\n<r><q a='&e;'>b</q></r>",
+        "<?x y?>\n<r><q>b &e; c</q><q/></r>",
+    ],
+)
+def test_entities_are_refused_in_attributes_too(
+    make_source: Any, content: str, pattern: str
+) -> None:
+    source = make_source({"a.xml": content})
+    with pytest.raises(BadFile, match=r"a\.xml, line 2.*(uses the entity &e;|Entity 'e' not)"):
+        source.rows(pattern)
+
+
+def test_entities_that_nobody_uses_are_well(make_source: Any) -> None:
+    text = "<!DOCTYPE r [<!ENTITY e 'x'>]><r><q a='&amp;e; &#38;e;'>&amp;e;</q></r>"
+    assert [row.text("q") for row in make_source({"a.xml": text}).stream("*.xml")] == ["&e;"]
+    for row in make_source({"a.xml": text}).stream("*.xml//q"):
+        assert row.element.get("a") == "&e; &e;"
+
+
+@pytest.mark.parametrize("pattern", ["*.xml", "*.xml//q"])
+def test_a_long_text_is_read_and_a_huge_one_refused(make_source: Any, pattern: str) -> None:
+    text = "words " * 240_000
+    assert len(text) > 1_400_000
+    for row in make_source({"a.xml": f"<r><q>{text}</q></r>"}).stream(pattern):
+        assert "".join(map(str, row.element.itertext())) == text
+    source = make_source({"a.xml": f"<r>\n<q>{text * 8}</q></r>"})
+    with pytest.raises(BadFile, match=r"a\.xml, line 2, .*: asks for more than is read"):
+        source.rows(pattern)
+
+
 def test_pages_are_refused_unless_they_are_declared_to_be_xml(make_source: Any) -> None:
     page = '<?xml version="1.0"?>\n<!DOCTYPE html><html><p>text</p></html>'
     source = make_source({"a.xml": page})

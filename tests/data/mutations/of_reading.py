@@ -44,6 +44,11 @@ ARCHIVES = (
             "has no plain name",
             "test_names_that_no_file_has_are_refused",
         ),
+        (
+            "a name in a tar that is not UTF-8",
+            "has a name that is not UTF-8",
+            "test_a_name_that_is_not_utf8_is_refused",
+        ),
         ("two members of one name", "is there twice", "test_names_that_come_twice_are_refused"),
         (
             "any of these: the whole archive is refused",
@@ -119,6 +124,11 @@ ENCODINGS = of(
         "test_a_declared_encoding_that_is_wrong_is_refused_with_the_byte",
     ),
     (
+        "a file declared as UTF-16 without the mark that says in which order its bytes are",
+        "in which order its bytes are",
+        "test_utf16_without_a_mark_is_told",
+    ),
+    (
         "UTF-8 first and another encoding later",
         ", though characters before it are",
         "test_utf8_before_and_something_else_after_is_refused",
@@ -140,6 +150,11 @@ FAULTS = of(
         "bytes in a Parquet column of text that are no UTF-8",
         "text that is not UTF-8",
         f"{RARE}::test_a_parquet_column_whose_texts_are_none",
+    ),
+    (
+        "a date or time in Parquet that lies before or behind the years 1 to 9999",
+        "date or time that Python has not",
+        "data/formats/test_parquet.py::test_dates_that_python_has_not_reject_their_rows",
     ),
 )
 
@@ -271,6 +286,11 @@ XML = (
             "bytes that do not fit the encoding it states",
             "not XML: ",
             "data/formats/test_markup.py::test_bytes_that_do_not_fit_are_refused_with_their_place",
+        ),
+        (
+            "a text, comment or attribute of more than 10 MB, elements 256 deep",
+            "asks for more than is read",
+            "data/formats/test_markup.py::test_a_long_text_is_read_and_a_huge_one_refused",
         ),
     ),
     *of(

@@ -13,6 +13,7 @@ STEPS = (
             "lone surrogate in text",
             "test_a_surrogate_that_clean_makes",
         ),
+        ("`clean` returns a NUL", "NUL character in text", "test_a_nul_that_clean_makes"),
         (
             "`clean` raises on more rows than allowed",
             "max_errors allows",
