@@ -46,7 +46,8 @@ def mixture(
     mix = realized_of(directory)
     if mix is None:
         raise RunFailed(
-            f"{directory} has no ledger yet: its first line comes with the first logging interval."
+            f"{directory} has no ledger: its first line comes with the first logging interval, and "
+            "with `ledger: false` in the run's spec there is none."
         )
     compared = _replay(namespace, directory, until) if replay else None
     if json:

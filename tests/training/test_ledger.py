@@ -1,6 +1,7 @@
 """The ledger of real runs: counted while a model trains, and counted again from the data alone."""
 
-import warnings
+import contextlib
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -82,10 +83,8 @@ def again(place: Place, run: RunDirectory, lines: list[MixtureLine]) -> list[str
     folders = {
         one.key: namespace.version(parse(one.train), one.version).path for one in lock.sources
     }
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="'pin_memory' argument is set as true")
-        steps = [line.step for line in lines]
-        found = replayed(lock, folders, reading_of(run.path), steps, lambda done, of: None)
+    steps = [line.step for line in lines]
+    found = replayed(lock, folders, reading_of(run.path), steps, lambda done, of: None)
     return differences(lines, found)
 
 
@@ -93,6 +92,17 @@ def steps_of(run: RunDirectory) -> dict[int, StepLine]:
     text = (run.path / "monitor" / "steps.jsonl").read_text()
     lines = [StepLine.model_validate_json(line) for line in text.splitlines()]
     return {line.step: line for line in lines}
+
+
+def metrics(place: Place, run: RunDirectory, name: str) -> dict[int, float]:
+    """What MLflow has of a run, by step."""
+    database = place.settings.state / "mlflow" / "private" / "mlflow.db"
+    with contextlib.closing(sqlite3.connect(database)) as opened:
+        rows = opened.execute(
+            "SELECT step, value FROM metrics WHERE run_uuid = ? AND key = ?",
+            ((run.path / "mlflow.id").read_text(), name),
+        )
+        return dict(rows.fetchall())
 
 
 @pytest.mark.parametrize(("ranks", "loader_workers"), [(1, 0), (1, 2), (2, 0)])
@@ -114,6 +124,11 @@ def test_live_equals_replay_and_what_megatron_counted(place: Place, ranks, loade
     assert all(source.counts.samples > 0 for source in mix.sources)
     names = {path.name for path in (run.path / "mixture").iterdir()}
     assert names >= {"ledger.parquet", "realized.json", "realized.svg"}
+    shares = metrics(place, run, "share_of_loss_tokens/private/text/discharge_letters")
+    assert sorted(shares) == [5, 10, 12]
+    first, second = lines[0].sources[0], lines[1].sources[0]
+    both = sum(source.loss_tokens for source in lines[1].sources) - steps_of(run)[5].tokens
+    assert shares[10] == pytest.approx((second.loss_tokens - first.loss_tokens) / both)
 
 
 def test_a_run_that_goes_on_counts_on(place: Place):

@@ -4,6 +4,7 @@ The stream of every data-parallel rank is read as the run read it, and counted. 
 must be what the run has written, to the last token.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -36,11 +37,14 @@ def replayed(
         progress: is told how far it is.
     """
     found = [none(len(lock.sources)) for _ in steps]
-    for rank in range(reading.ranks):
-        counted = _of_rank(lock, folders, _reader(reading, rank), steps)
-        for at, totals in enumerate(counted):
-            found[at] = found[at] + totals
-            progress(rank * len(steps) + at + 1, reading.ranks * len(steps))
+    with warnings.catch_warnings():
+        # Energon asks torch for pinned memory, also where there is no GPU to copy it to.
+        warnings.filterwarnings("ignore", message="'pin_memory' argument is set as true")
+        for rank in range(reading.ranks):
+            counted = _of_rank(lock, folders, _reader(reading, rank), steps)
+            for at, totals in enumerate(counted):
+                found[at] = found[at] + totals
+                progress(rank * len(steps) + at + 1, reading.ranks * len(steps))
     return found
 
 

@@ -1,8 +1,5 @@
 """The ledger of real streams: made again from the data, and exact over ranks and workers."""
 
-import warnings
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -21,13 +18,6 @@ __all__ = ["mixture"]
 pytestmark = pytest.mark.slow
 
 STEPS, INTERVAL = 12, 5
-
-
-@pytest.fixture(autouse=True)
-def _without_a_gpu() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="'pin_memory' argument is set as true")
-        yield
 
 
 def accounts(mixture: Mixture, reading: Reading, rank: int, steps: int) -> list[BatchAccount]:
