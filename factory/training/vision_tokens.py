@@ -20,7 +20,7 @@ CUT = ("patch_size", "temporal_patch_size", "spatial_merge_size")
 
 
 def agree(model: Any, tokenizer: "Tokenizer", processor: "ImageProcessor | None") -> None:
-    """Give the tokenizer's ids to a model without a vocabulary of its own; else compare them.
+    """Give the tokenizer's size and ids to a model without a vocabulary; else compare them.
 
     Args:
         model: a model provider of Bridge.
@@ -46,8 +46,8 @@ def agree(model: Any, tokenizer: "Tokenizer", processor: "ImageProcessor | None"
             "preprocessor_config.json."
         )
     ours = dict(zip(IDS, tokenizer.image.ids, strict=True))
-    if model.vocab_size is None:
-        for name, value in ours.items():
+    if model.vocab_size is None:  # left to Bridge it would be padded, and fit no published weights
+        for name, value in {"vocab_size": tokenizer.size, **ours}.items():
             setattr(model, name, value)
     theirs = {name: getattr(model, name) for name in IDS}
     made = {name: getattr(processor.processor, name, processor.merge) for name in CUT}

@@ -44,6 +44,7 @@ def test_a_model_without_a_vocabulary_of_its_own_takes_the_tokenizers(qwen):
     made = model(qwen, vocab_size=None, **dict.fromkeys(IDS, 151_655))
     agree(made, qwen, PROCESSOR)
     assert [getattr(made, name) for name in IDS] == list(qwen.image.ids)
+    assert made.vocab_size == qwen.size
 
 
 def test_a_model_of_texts_with_a_tokenizer_of_texts_is_none_of_its_business(qwen):

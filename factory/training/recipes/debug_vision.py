@@ -1,4 +1,4 @@
-"""Debug with images: a Qwen3-VL of two layers, and one with experts, that read a real model's data.
+"""Debug with images: a tiny Qwen3-VL, and one with experts, that read a real model's data.
 
 For a dataset with images what `debug` is for text: its samples go through the tokenizer, the chat
 template and the image processor of the model that it is meant for (`dataset.tokenizer` names that
@@ -20,7 +20,7 @@ TOKENIZER = f"{MODELS}/Qwen/Qwen3-VL-30B-A3B-Instruct"
 TEXT: dict[str, Any] = {
     "hidden_size": 64,
     "intermediate_size": 128,
-    "num_hidden_layers": 2,
+    "num_hidden_layers": 3,  # what an image adds behind the last one, no text would see
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "head_dim": 16,

@@ -1,14 +1,15 @@
 """Qwen3-VL and Qwen3.5 small enough to be made in a test.
 
 Weights, tokenizer, processor and chat template: the directory is what `AutoBridge` and
-`factory.data.encoding` read of a published model. About a quarter of a million parameters, made
-in less than a second, and nothing comes from a hub.
+`factory.data.encoding` read of a published model. The sizes are those of the recipe `debug_vision`.
+It is made in less than a second, and nothing comes from a hub.
 """
 
 import json
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from factory.training.recipes import debug_vision
 from tests.data.encoding import qwen_like
 
 type Kind = Literal["qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"]
@@ -16,43 +17,13 @@ type Kind = Literal["qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind.__value__)
 
-PATCH = 16
-MERGE = 2
+PATCH, MERGE = debug_vision.VISION["patch_size"], debug_vision.VISION["spatial_merge_size"]
 SMALLEST, LARGEST = 4 * (PATCH * MERGE) ** 2, 16 * (PATCH * MERGE) ** 2
 """Pixels of an image as the model sees it: 4 to 16 tokens."""
 
-TEXT: dict[str, Any] = {
-    "vocab_size": qwen_like.SIZE,
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 16,
-    "max_position_embeddings": 4096,
-    "rms_norm_eps": 1e-6,
-    "rope_parameters": {
-        "rope_type": "default",
-        "rope_theta": 10_000.0,
-        "mrope_section": [4, 2, 2],
-        "mrope_interleaved": True,
-    },
-    "attention_bias": False,
-}
-VISION: dict[str, Any] = {
-    "depth": 2,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_heads": 2,
-    "patch_size": PATCH,
-    "temporal_patch_size": 2,
-    "spatial_merge_size": MERGE,
-    "out_hidden_size": 64,
-    "num_position_embeddings": 64,
-    "deepstack_visual_indexes": [0, 1],
-}
+TEXT = debug_vision.TEXT | {"vocab_size": qwen_like.SIZE}
 LINEAR: dict[str, Any] = {
-    "layer_types": ["linear_attention", "full_attention"],
+    "layer_types": ["linear_attention", "full_attention", "linear_attention"],
     "linear_conv_kernel_dim": 4,
     "linear_key_head_dim": 16,
     "linear_value_head_dim": 16,
@@ -64,17 +35,9 @@ LINEAR: dict[str, Any] = {
         "partial_rotary_factor": 0.5,
     },
 }
-"""What Qwen3.5 has instead: every other layer is a gated delta rule."""
+"""What Qwen3.5 has instead: most layers are a gated delta rule."""
 
-EXPERTS: dict[str, Any] = {
-    "num_experts": 4,
-    "num_experts_per_tok": 2,
-    "moe_intermediate_size": 32,
-    "shared_expert_intermediate_size": 32,
-    "decoder_sparse_step": 1,
-    "mlp_only_layers": [],
-    "norm_topk_prob": True,
-}
+EXPERTS = debug_vision.EXPERTS | {"shared_expert_intermediate_size": 32}
 
 
 def write(folder: Path, kind: Kind, seed: int = 3) -> Path:
@@ -129,7 +92,9 @@ def _model(kind: Kind, tokens: dict[str, int]) -> Any:
 
     new = kind.startswith("qwen3_5")
     text = TEXT | (LINEAR if new else {}) | (EXPERTS if kind.endswith("_moe") else {})
-    vision = {name: value for name, value in VISION.items() if not (new and "deepstack" in name)}
+    vision = debug_vision.VISION.copy()
+    if new:
+        del vision["deepstack_visual_indexes"]
     config = transformers.AutoConfig.for_model(
         kind, text_config=text, vision_config=vision, tie_word_embeddings=False, **tokens
     )
