@@ -7,11 +7,13 @@ import typer
 from factory.cli.output import JsonFlag, console, print_json, table
 from factory.cli.plot import bars
 from factory.cli.versions import open_namespace, resolve
+from factory.errors import DamagedVersion
 from factory.keys import PrivateKey, parse
 
 if TYPE_CHECKING:
     from factory.control.card import Card
     from factory.data.bins import Bins
+    from factory.data.dataset import Dataset
     from factory.namespace import Version
 
 
@@ -34,7 +36,7 @@ def card(
 
     Of a private dataset it prints figures of the whole, never text of a row.
     """
-    from factory.control.card import card_of, shown_step
+    from factory.control.card import shown_step
     from factory.control.selection import dataset_of
 
     dataset = dataset_of(parse(key))
@@ -43,13 +45,25 @@ def card(
     found = resolve(namespace, dataset.key / step, version)
     clean = dataset.key / "clean"
     read = found.manifest.inputs.get(clean.path)
-    told = card_of(dataset, found, namespace.version(clean, read) if read else found)
+    told = _told(dataset, found, namespace.version(clean, read) if read else found)
     if json:
         print_json(told.facts())
     else:
         _print(told)
         if not isinstance(dataset.key, PrivateKey):
             _print_samples(found)
+
+
+def _told(dataset: "Dataset", found: "Version", cleaned: "Version") -> "Card":
+    from factory.control.card import card_of
+
+    try:
+        return card_of(dataset, found, cleaned)
+    except (KeyError, TypeError) as error:
+        raise DamagedVersion(
+            f"{cleaned}: its manifest does not say what the step saw ({error} is missing or no "
+            "such value), so there is nothing to show. Materialize the key again."
+        ) from None
 
 
 def _print(told: "Card") -> None:

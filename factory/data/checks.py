@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from factory.data.declared import is_number, is_whole
 from factory.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -67,8 +68,10 @@ class Check:
 
 def rows(low: int, high: int, *, blocking: bool = True) -> Check:
     """Between `low` and `high` samples were kept, both included."""
-    if not 0 <= low <= high:
-        raise DeclarationError(f"checks.rows({low}, {high}): the bounds must be 0 <= low <= high.")
+    if not (is_whole(low) and is_whole(high) and 0 <= low <= high):
+        raise DeclarationError(
+            f"checks.rows({low!r}, {high!r}): the bounds must be whole numbers, 0 <= low <= high."
+        )
     return Check(
         "rows", _Rows(low, high), blocking, f"Between {low:,} and {high:,} samples were kept."
     )
@@ -76,9 +79,9 @@ def rows(low: int, high: int, *, blocking: bool = True) -> Check:
 
 def rejected(reason: str, *, at_most: float, blocking: bool = True) -> Check:
     """At most that share of the rows read was rejected for that reason."""
-    if not 0 <= at_most <= 1:
+    if not (is_number(at_most) and 0 <= at_most <= 1):
         raise DeclarationError(
-            f"checks.rejected({reason!r}, at_most={at_most}): a share lies between 0 and 1."
+            f"checks.rejected({reason!r}, at_most={at_most!r}): a share lies between 0 and 1."
         )
     slug = re.sub(r"[^a-z0-9]+", "_", reason.lower()).strip("_")[:80]
     return Check(

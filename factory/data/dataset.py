@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from factory.data.checks import FREE_CHECK_NAMES, Check
+from factory.data.declared import is_list, is_mapping, is_number
 from factory.data.dedup_policy import Dedup
 from factory.data.images import Images
 from factory.data.licence import is_spdx
@@ -100,27 +101,49 @@ def _caller() -> Path:
     return Path(frame.f_code.co_filename) if frame is not None else Path()
 
 
+_WANTED = {
+    "key": "public(...) or private(...)",
+    "license": "an SPDX id, 'CC-BY-4.0'",
+    "source": "Git(...) or another source",
+    "clean": "a function of a row",
+    "split": "a share by name, {'train': 0.98, 'test': 0.02}",
+    "deduplicate": "Dedup(...), or None to keep every sample",
+    "images": "Images(...), or leave it out",
+    "loss": "Loss(...)",
+    "checks": "a list, [checks.rows(100, 200)]",
+    "max_errors": "a share of the rows or a number of them, 0.01",
+    "tags": "texts by name, {'domain': 'radiology'}",
+    "owners": "a list of texts, ['team@example.org']",
+    "description": "a text",
+    "private_on_purpose": "True, or leave it out",
+}
+"""What may be written for a field, for somebody who wrote something else."""
+
+
 def _check_types(dataset: Dataset) -> None:
     """A declaration is written by hand and run before a type checker sees it."""
-    given: dict[str, object] = {
-        name: getattr(dataset, name)
-        for name in ("key", "license", "source", "clean", "images", "loss")
-    }
+    given: dict[str, object] = {name: getattr(dataset, name) for name in _WANTED}
     right = {
         "key": isinstance(given["key"], PublicKey | PrivateKey),
         "license": isinstance(given["license"], str),
         "source": hasattr(given["source"], "classification"),
         "clean": callable(given["clean"]),
+        "split": is_mapping(given["split"], is_number),
+        "deduplicate": isinstance(given["deduplicate"], Dedup | None),
         "images": isinstance(given["images"], Images | None),
         "loss": isinstance(given["loss"], Loss),
+        "checks": is_list(given["checks"], lambda one: isinstance(one, Check)),
+        "max_errors": is_number(given["max_errors"]),
+        "tags": is_mapping(given["tags"], lambda one: isinstance(one, str)),
+        "owners": is_list(given["owners"], lambda one: isinstance(one, str)),
+        "description": isinstance(given["description"], str),
+        "private_on_purpose": isinstance(given["private_on_purpose"], bool),
     }
     for name, is_right in right.items():
         if not is_right:
             raise DeclarationError(
-                f"{name} is {given[name]!r}, which is none. Write key=public(...) or "
-                "private(...), license=an SPDX id, source=Git(...) or another source, "
-                "clean=a function of a row, images=Images(...) or nothing, "
-                "loss=Loss(...)."
+                f"{given['key']}: {name} is {given[name]!r}, which is none. Write "
+                f"{name}={_WANTED[name]}."
             )
 
 

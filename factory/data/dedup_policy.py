@@ -8,6 +8,7 @@ imports Arrow. The same policy must go to the local phase (`dedup.local`) and to
 import math
 from dataclasses import dataclass
 
+from factory.data.declared import is_number, is_whole
 from factory.errors import DeclarationError
 
 DETECTION_AT_THRESHOLD = 0.998
@@ -31,6 +32,7 @@ class Dedup:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        _check_types(self)
         if not 0.3 <= self.threshold <= 1:
             raise DeclarationError(
                 f"A similarity threshold of {self.threshold} cannot be used: below 0.3 nearly "
@@ -66,3 +68,14 @@ class Dedup:
             f"form={FORM} tokens={self.shingle_tokens} rows={self.rows_per_band} "
             f"bands={self.bands} seed={self.seed}"
         )
+
+
+def _check_types(policy: Dedup) -> None:
+    """A declaration is written by hand; `"0.8"` and `True` compare as no number should."""
+    for name in ("threshold", "shingle_tokens", "rows_per_band", "seed"):
+        value: object = getattr(policy, name)
+        if not (is_number(value) if name == "threshold" else is_whole(value)):
+            wanted = "a number from 0.3 to 1" if name == "threshold" else "a whole number"
+            raise DeclarationError(
+                f"Dedup: {name} is {value!r}; write {wanted}, or leave {name} out."
+            )

@@ -9,11 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, cast
 
+from factory.data.row_form import Format, check_form
 from factory.errors import DeclarationError
-
-type Format = Literal[
-    "xml", "jsonl", "json", "csv", "tsv", "parquet", "text", "content", "frame", "tile"
-]
 
 SUFFIXES: dict[str, Format] = {
     "xml": "xml",
@@ -89,7 +86,7 @@ class Rows:
     """Patterns of further files that raw keeps, for `row.beside`."""
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_form(self)
 
     def parameters(self) -> str | dict[str, Any]:
         """What a manifest holds of it: the pattern, and whatever was declared besides."""
@@ -101,39 +98,6 @@ class Rows:
                     list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
                 )
         return self.pattern if declared.keys() == {"pattern"} else declared
-
-
-def _check(rows: Rows) -> None:
-    wrong = {
-        "encoding": rows.encoding is not None and not _is_encoding(rows.encoding),
-        "delimiter": rows.delimiter is not None and len(rows.delimiter) != 1,
-        "quote": rows.quote is not None and len(rows.quote) != 1,
-        "columns": rows.columns is not None and len(set(rows.columns)) < len(rows.columns),
-        "min_confidence": rows.min_confidence is not None and not 0 < rows.min_confidence <= 1,
-        "max_ratio": rows.max_ratio < 1,
-    }
-    for name, is_wrong in wrong.items():
-        if is_wrong:
-            raise DeclarationError(
-                f"Rows({rows.pattern!r}): {name} is {getattr(rows, name)!r}. Write an encoding "
-                "that Python knows, one character as delimiter and quote, different column names, "
-                "a confidence above 0 and up to 1, a ratio from 1."
-            )
-    if not rows.header and rows.columns is None:
-        raise DeclarationError(
-            f"Rows({rows.pattern!r}): header=False leaves the columns without names. "
-            "Write columns=(...) as well."
-        )
-
-
-def _is_encoding(name: str) -> bool:
-    try:
-        b"a".decode(name)
-    except LookupError:
-        return False
-    except UnicodeError:  # a letter alone is no text in it
-        return True
-    return True
 
 
 @dataclass(frozen=True, slots=True)

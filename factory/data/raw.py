@@ -33,7 +33,14 @@ def wanted(root: Path, rows: str | Rows) -> list[str]:
             f"{f'; so are {len(missing) - 1:,} more' if missing[1:] else ''}. Refused: the source "
             "is not whole without what they stand for. Fetch or deliver it again."
         )
-    return wanted_of(names, rows)
+    found = wanted_of(names, rows)
+    odd = [name for name in found if not _is_text(name)]
+    if odd:
+        raise SourceError(
+            f"{odd[0]!r} is no name in UTF-8, the first of {len(odd):,} such names. A "
+            "manifest could not list it. Have the files renamed where they come from."
+        )
+    return found
 
 
 def wanted_of(names: list[str], rows: str | Rows) -> list[str]:
@@ -87,6 +94,14 @@ def _entries(root: Path) -> tuple[list[str], list[str]]:
             path = here / name
             (files if path.is_file() else odd).append(path.relative_to(root).as_posix())
     return files, odd
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _unread(error: OSError) -> NoReturn:

@@ -9,6 +9,7 @@ import pytest
 
 from factory.data import (
     Dataset,
+    Dedup,
     Derived,
     Git,
     Http,
@@ -286,6 +287,8 @@ def _from_sample(row: Row) -> Sample | Rejected:
             "two checks named 'rows'",
         ),
         (lambda: checks.rows(3, 2), "0 <= low <= high"),
+        (lambda: checks.rows("1", 2), "whole numbers"),  # type: ignore[arg-type]
+        (lambda: checks.rejected("x", at_most="1"), "between 0 and 1"),  # type: ignore[arg-type]
         (lambda: checks.rejected("x", at_most=2), "between 0 and 1"),
         (lambda: Git(url="https://x.org/y", revision="main", rows="*"), "all 40 hexadecimal"),
         (lambda: Git(url="--upload-pack=x", revision=REVISION, rows="*"), "cannot be used"),
@@ -314,6 +317,59 @@ def test_a_wrong_declaration_is_refused_when_it_is_made(
 ) -> None:
     with pytest.raises(DeclarationError, match=message):
         make()
+
+
+WRONG_TYPES: list[tuple[str, object, str]] = [
+    ("split", ["train", "test"], "{'train': 0.98, 'test': 0.02}"),
+    ("split", "train", "a share by name"),
+    ("split", {"train": "1"}, "a share by name"),
+    ("split", {"train": True}, "a share by name"),
+    ("split", {1: 1.0}, "a share by name"),
+    ("split", None, "a share by name"),
+    ("checks", "rows", "a list, [checks.rows(100, 200)]"),
+    ("checks", [checks.rows], "a list, [checks.rows(100, 200)]"),
+    ("checks", checks.rows(1, 2), "a list, [checks.rows(100, 200)]"),
+    ("checks", None, "a list, [checks.rows(100, 200)]"),
+    ("deduplicate", 0.8, "Dedup(...), or None to keep every sample"),
+    ("deduplicate", True, "Dedup(...), or None to keep every sample"),
+    ("max_errors", "0.1", "a share of the rows or a number of them"),
+    ("max_errors", True, "a share of the rows or a number of them"),
+    ("tags", ["a"], "texts by name"),
+    ("tags", {"a": 1}, "texts by name"),
+    ("owners", "team", "a list of texts"),
+    ("description", None, "a text"),
+    ("private_on_purpose", "no", "True, or leave it out"),
+    ("license", None, "an SPDX id"),
+    ("source", "https://x", "Git(...) or another source"),
+    ("clean", "clean", "a function of a row"),
+    ("images", True, "Images(...), or leave it out"),
+    ("loss", "answer", "Loss(...)"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "wanted"), WRONG_TYPES)
+def test_a_field_of_another_type_is_told(field: str, value: object, wanted: str):
+    with pytest.raises(DeclarationError) as caught:
+        declared(public("text/x"), **{field: value})
+    assert f"text/x: {field} is {value!r}, which is none" in str(caught.value)
+    assert wanted in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"threshold": "0.8"},
+        {"threshold": True},
+        {"threshold": float("nan")},
+        {"shingle_tokens": 2.5},
+        {"rows_per_band": "5"},
+        {"seed": None},
+    ],
+)
+def test_a_policy_of_another_type_is_told(fields: dict[str, Any]):
+    ((name, value),) = fields.items()
+    with pytest.raises(DeclarationError, match=f"Dedup: {name} is {value!r}; write a"):
+        Dedup(**fields)
 
 
 def test_public_key_with_private_source_is_refused():

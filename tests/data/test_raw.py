@@ -38,6 +38,13 @@ def test_a_licence_that_is_a_link_to_nothing_is_missing(folder: Path) -> None:
         raw.wanted(folder, "*.jsonl")
 
 
+def test_a_name_that_is_not_utf8_is_told(folder: Path) -> None:
+    (folder / os.fsdecode(b"caf\xe9.jsonl")).write_text("{}")
+    assert raw.wanted(folder, "a.*") == ["a.jsonl"]
+    with pytest.raises(SourceError, match=r"caf.udce9.jsonl' is no name in UTF-8"):
+        raw.wanted(folder, "*.jsonl")
+
+
 def test_a_folder_that_cannot_be_read_is_told(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,11 @@ def _strict(file: Opened, encoding: str, first: bytes, offset: int) -> Iterator[
             raise BadFile(
                 f"{file.name}, byte {place:,}: not {encoding} ({error.reason})."
             ) from None
+        except UnicodeError:  # from a codec that wants a mark
+            raise BadFile(
+                f"{file.name}: is declared as {encoding}, and has no mark at its beginning to say "
+                f"in which order its bytes are. Declare {encoding}-le or {encoding}-be."
+            ) from None
         offset += len(data)
 
 

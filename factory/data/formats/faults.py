@@ -8,6 +8,7 @@ NUL = "NUL character in text"
 SURROGATE = "lone surrogate in text"
 DUPLICATE_KEY = "duplicate key in object"
 NOT_UTF_8 = "text that is not UTF-8"
+NO_DATE = "date or time that Python has not"
 
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 

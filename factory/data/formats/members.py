@@ -3,6 +3,7 @@
 `archives` reads zip and tar files with it.
 """
 
+import re
 import tarfile
 import zipfile
 import zlib
@@ -25,6 +26,10 @@ _DAMAGED = (
     RuntimeError,
     ValueError,
 )
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Stands in a name for a byte that is no text."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,8 @@ class Names:
             return ""
         if "" in parts or "." in parts or "\0" in plain:
             raise self.refused(name, "has no plain name")
+        if not plain.isascii() and _SURROGATE.search(plain):
+            raise self.refused(name, "has a name that is not UTF-8")
         if plain in self.seen:
             raise self.refused(name, "is there twice")
         self.seen.add(plain)

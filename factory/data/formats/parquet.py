@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factory.data.formats.errorpage import refuse_page
-from factory.data.formats.faults import NOT_UTF_8, fault
+from factory.data.formats.faults import NO_DATE, NOT_UTF_8, fault
 from factory.data.formats.opened import BUFFER, Opened
 from factory.data.row import Row
 from factory.errors import BadFile
@@ -24,15 +24,15 @@ def rows(file: Opened) -> Iterator[Row]:
     """One row per record."""
     refuse_page(file.stream, file.name, "a Parquet file")
     for number, record in enumerate(_records(file), start=1):
-        bad = NOT_UTF_8 if record is None else fault(record)
+        bad = record if isinstance(record, str) else fault(record)
         if bad is None:
             yield file.row(number, json=record)
         else:
             yield file.bad(number, bad)
 
 
-def _records(file: Opened) -> Iterator[dict[str, Any] | None]:
-    """Each record; none in the place of one whose texts are no text."""
+def _records(file: Opened) -> Iterator[dict[str, Any] | str]:
+    """Each record, or what is wrong with it where its values are none that Python has."""
     read = 0
     try:
         source = file.path if file.path is not None else pa.BufferReader(file.whole())
@@ -47,15 +47,21 @@ def _records(file: Opened) -> Iterator[dict[str, Any] | None]:
         ) from None
 
 
-def _objects(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | None]:
+def _objects(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | str]:
     try:
         yield from batch.to_pylist()
-    except UnicodeDecodeError:
+    except (ValueError, OverflowError):
         for place in range(batch.num_rows):
-            try:
-                yield batch.slice(place, 1).to_pylist()[0]
-            except UnicodeDecodeError:
-                yield None
+            yield _object(batch.slice(place, 1))
+
+
+def _object(row: pa.RecordBatch) -> dict[str, Any] | str:
+    try:
+        return row.to_pylist()[0]
+    except UnicodeDecodeError:
+        return NOT_UTF_8
+    except (ValueError, OverflowError):  # Arrow counts days and nanoseconds further than Python
+        return NO_DATE
 
 
 def _refuse_twice(name: str, columns: list[str]) -> None:

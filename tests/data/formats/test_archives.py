@@ -133,6 +133,15 @@ def test_a_name_with_an_end_inside_is_refused(make_source: Any) -> None:
         make_source({"a.zip": data}).rows("a.zip!*.txt")
 
 
+def test_a_name_that_is_not_utf8_is_refused(make_source: Any) -> None:
+    data = tarred({"cafe.txt": "x"}).replace(b"cafe.txt", b"caf\xe9.txt")
+    broken = data[:148] + b"        " + data[156:]
+    total = sum(broken[:512])
+    source = make_source({"a.tar": data[:148] + f"{total:06o}\0 ".encode() + data[156:]})
+    with pytest.raises(BadFile, match="has a name that is not UTF-8"):
+        source.rows("a.tar!*.txt")
+
+
 def test_folders_of_an_archive_are_no_files(make_source: Any) -> None:
     tar = tarfile.TarInfo("./")
     tar.type = tarfile.DIRTYPE

@@ -62,6 +62,15 @@ def test_a_declared_encoding_that_is_wrong_is_refused_with_the_byte(make_source:
         source.rows(Rows("*.txt", encoding="cp1252"))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_utf16_without_a_mark_is_told(make_source: Any, encoding: str) -> None:
+    source = make_source({"a.txt": "größer".encode(f"{encoding}-le")})
+    with pytest.raises(BadFile, match=f"Declare {encoding}-le or {encoding}-be"):
+        source.rows(Rows("*.txt", encoding=encoding))
+    (row,) = source.rows(Rows("*.txt", encoding=f"{encoding}-le"))
+    assert row.string == "größer"
+
+
 def test_nothing_is_guessed_unless_it_is_declared_how_surely(make_source: Any) -> None:
     data = b"plain " * 10 + RUSSIAN.encode("cp1251") * 3
     source = make_source({"a.txt": data})

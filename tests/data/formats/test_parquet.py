@@ -40,6 +40,21 @@ def test_compressed_as_a_whole_and_in_an_archive(make_source: Any) -> None:
     assert [row.record for row in source.rows("*.parquet.gz")] == [{"n": 1}, {"n": 2}]
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([0, 2**31 - 1, None, -(2**31)], pa.date32()),
+        pa.array([0, 2**60, None, -(2**60)], pa.timestamp("ms")),
+        pa.array([0, 2**62, None, -(2**62)], pa.timestamp("us", "UTC")),
+    ],
+    ids=["date", "timestamp", "zoned"],
+)
+def test_dates_that_python_has_not_reject_their_rows(make_source: Any, column: pa.Array) -> None:
+    rows = make_source({"a.parquet": written(pa.table({"t": column}))}).rows("*.parquet")
+    assert [row.bad for row in rows] == [None, parquet.NO_DATE, None, parquet.NO_DATE]
+    assert rows[0].record["t"] is not None
+
+
 def test_texts_that_no_sample_can_hold(make_source: Any) -> None:
     binary = pa.array([b"ok", b"\xff\xfe", b"x\0y", b"end"], pa.binary())
     table = pa.table({"t": binary.view(pa.string())})

@@ -34,7 +34,7 @@ DATASETS = of(
     ),
     (
         "a text in the place of a source, images or loss",
-        ", which is none. Write key=",
+        ", which is none. Write ",
         "data/test_discovery.py::test_a_value_of_the_wrong_type_is_named_with_its_file",
     ),
     ("a split with a share of 0", "every share in split must be above 0", WRONG),
@@ -66,7 +66,7 @@ PARTS = (
             "write letters, digits and '_'",
             f"{RARE}::test_a_check_with_a_name_that_cannot_be_shown",
         ),
-        ("bounds the wrong way round", "the bounds must be 0 <= low <= high", WRONG),
+        ("bounds the wrong way round", "the bounds must be whole numbers, 0 <= low <= high", WRONG),
         ("a share above 1", "a share lies between 0 and 1", WRONG),
     ),
     *of(
@@ -91,6 +91,11 @@ PARTS = (
             "a threshold at which everything is alike",
             "Use 0.3 to 1",
             "test_senseless_policies_are_refused",
+        ),
+        (
+            "a number of `Dedup` that is none",
+            "or leave ",
+            "data/test_dataset.py::test_a_policy_of_another_type_is_told",
         ),
         (
             "shingles of no words",
@@ -124,15 +129,23 @@ PARTS = (
     ),
 )
 
-PATTERNS = of(
-    "data/pattern.py",
+ROW_FORMS = of(
+    "data/row_form.py",
     "data/test_dataset.py",
     (
         "an encoding, delimiter, quote or ratio that is none",
         "Write an encoding that Python knows",
         ROWS,
     ),
+    ("a field of `Rows` of another type", "docs/formats.md has the fields", ROWS),
+    ("columns or files beside that are no texts", "Write texts, ", ROWS),
+    ("a format that there is not", "or leave the format out", ROWS),
     ("a table without names of columns", "header=False leaves the columns without names", ROWS),
+)
+
+PATTERNS = of(
+    "data/pattern.py",
+    "data/test_dataset.py",
     ("the pattern `../*`", "names no files inside the source", WRONG),
     ("elements of files that have none", "asks for elements of files that are not XML", WRONG),
     ("tiles inside an archive", "asks for parts of images inside an archive", ROWS),
@@ -382,4 +395,4 @@ MIXES = of(
     ),
 )
 
-REFUSALS = (*DATASETS, *PARTS, *PATTERNS, *SOURCES, *PLACES, *MIXES)
+REFUSALS = (*DATASETS, *PARTS, *ROW_FORMS, *PATTERNS, *SOURCES, *PLACES, *MIXES)

@@ -206,6 +206,11 @@ FILES = (
             "test_a_link_to_nothing_and_a_pipe_are_not_left_out_in_silence",
         ),
         (
+            "a file whose name is not UTF-8",
+            "is no name in UTF-8",
+            "test_a_name_that_is_not_utf8_is_told",
+        ),
+        (
             "a folder that this account may not read",
             "so what is in it would be missing",
             "test_a_folder_that_cannot_be_read_is_told",
