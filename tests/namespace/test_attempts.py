@@ -72,10 +72,11 @@ from factory.namespace import RunDirectory
 from factory.namespace.attempts import Attempt
 from factory.training.resume.watch import Watch
 heard = []
-signal.signal(signal.SIGTERM, lambda *_: heard.append(time.monotonic()))
 attempt = Attempt(RunDirectory("public", "run-1", Path(sys.argv[1])), 1)
 with Watch(attempt, interval_seconds=0.02):
     attempt.stop()
+    time.sleep(0.1)  # nobody listens yet
+    signal.signal(signal.SIGTERM, lambda *_: heard.append(time.monotonic()))
     while not heard:
         time.sleep(0.01)
     time.sleep(0.1)

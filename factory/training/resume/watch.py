@@ -27,6 +27,7 @@ class Watch:
         self._interval = interval_seconds
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
+        self._before = signal.getsignal(signal.SIGTERM)
         self.told = False
         """Whether there was word to stop."""
 
@@ -43,11 +44,16 @@ class Watch:
         self._done.set()
         self._thread.join()
 
+    @property
+    def _listens(self) -> bool:
+        """Whether somebody has taken the signal since: before, it would end this process."""
+        return signal.getsignal(signal.SIGTERM) is not self._before
+
     def _watch(self) -> None:
         while not self._done.wait(self._interval):
             try:
                 self._attempt.check()
-                if not self.told and self._attempt.told_to_stop:
+                if not self.told and self._listens and self._attempt.told_to_stop:
                     self.told = True
                     os.kill(os.getpid(), signal.SIGTERM)
             except Superseded as error:
