@@ -2,18 +2,23 @@
 
 Sources are taken for streams that flow at the rates of their shares. When one reaches its cap of
 epochs it leaves, and the others flow faster: as the sampler does it, in steps instead of samples.
-Sequences are taken for full, which packing comes within a percent of (docs/packing.md).
+How full sequences get is found by packing some buffers of measured lengths.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import batched
 
 from factory.data.mixing.lock import Expectations, Expected, MixLock
 from factory.data.mixing.measure import Measured
 from factory.data.mixing.settings import DataSettings
 from factory.data.mixing.shares import Basis, shares
+from factory.data.packing import Packing, groups
 from factory.errors import SpecError
+
+BUFFERS = 4
+"""Of the mix's size, to be packed."""
 
 TINY = 1e-9
 """Of a step: what is left of one after it was cut into parts."""
@@ -91,15 +96,40 @@ def _rates(
         part * one.samples / _amount(one, lock.basis) if part else 0.0
         for part, one in zip(share, measured, strict=True)
     ]
-    if lock.packing.regime == "none":
-        filled = sum(
-            d * one.sequences / one.samples for d, one in zip(draws, measured, strict=True)
-        )
-        step = settings.sequences
-    else:
-        filled = sum(d * one.tokens / one.samples for d, one in zip(draws, measured, strict=True))
-        step = settings.sequences * lock.stages[stage].context
-    return [draw * step / filled for draw in draws]
+    tokens = math.fsum(d * one.tokens / one.samples for d, one in zip(draws, measured, strict=True))
+    step = settings.sequences * _tokens_of_a_sequence(lock, stage, draws, measured)
+    return [draw * step / tokens for draw in draws]
+
+
+def _tokens_of_a_sequence(
+    lock: MixLock, stage: int, draws: Sequence[float], measured: Sequence[Measured]
+) -> float:
+    """The mean over those that some buffers are packed into, filled as the stage draws."""
+    packing = Packing(
+        context=lock.stages[stage].context,
+        regime=lock.packing.regime,
+        buffer=lock.packing.buffer,
+        alignment=lock.packing.alignment,
+    )
+    lengths = _mixed(draws, measured, BUFFERS * packing.buffer)
+    packs = 0
+    for buffer in batched(lengths, packing.buffer):
+        whole = math.ceil(sum(buffer) / packing.context)
+        packs += whole if packing.crossing else len(groups(buffer, packing))
+    return sum(lengths) / packs
+
+
+def _mixed(draws: Sequence[float], measured: Sequence[Measured], count: int) -> list[int]:
+    """Lengths of about so many pieces, of each source in its share, one among the others."""
+    rates = [d * len(one.lengths) / one.samples for d, one in zip(draws, measured, strict=True)]
+    total = math.fsum(rates)
+    placed: list[tuple[float, int, int]] = []
+    for source, (rate, one) in enumerate(zip(rates, measured, strict=True)):
+        pieces = math.ceil(count * rate / total - TINY)
+        for at in range(pieces):
+            length = one.lengths[at * len(one.lengths) // pieces]
+            placed.append(((at + 0.5) / pieces, source, length))
+    return [length for _, _, length in sorted(placed)]
 
 
 def _amount(one: Measured, basis: Basis) -> int:

@@ -36,10 +36,14 @@ class Measured(BaseModel, frozen=True, extra="forbid"):
 
     samples: int = Field(ge=0, description="Encoded.")
     kept: int = Field(ge=0, description="Of them, those that something is trained on of.")
-    sequences: int = Field(ge=0, description="What they became.")
-    tokens: int = Field(ge=0, description="Positions of these.")
+    lengths: list[int] = Field(description="Positions of each sequence that they became.")
     loss_tokens: int = Field(ge=0, description="Positions that carry loss.")
     dropped: dict[str, int] = Field(description="Samples by the reason that nothing is left.")
+
+    @property
+    def tokens(self) -> int:
+        """Positions of all sequences."""
+        return sum(self.lengths)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,8 +105,7 @@ def _counted(made: list[Drawn]) -> Measured:
     return Measured(
         samples=len(made),
         kept=sum(bool(one.sequences) for one in made),
-        sequences=sum(len(one.sequences) for one in made),
-        tokens=sum(one.tokens for one in made),
+        lengths=[len(one.tokens) for sample in made for one in sample.sequences],
         loss_tokens=sum(one.loss_tokens for one in made),
         dropped=dropped,
     )

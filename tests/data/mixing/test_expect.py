@@ -2,7 +2,7 @@
 
 import pytest
 
-from factory.data.mixing import LockedStage, Sampler, Supply
+from factory.data.mixing import LockedPacking, LockedStage, Sampler, Supply
 from factory.data.mixing.expect import expectations
 from factory.data.mixing.measure import Measured
 from factory.errors import SpecError
@@ -20,8 +20,7 @@ def measures(dropped=0):
         Measured(
             samples=100,
             kept=100 - dropped,
-            sequences=100 - dropped,
-            tokens=tokens * (100 - dropped),
+            lengths=[tokens] * (100 - dropped),
             loss_tokens=loss * (100 - dropped),
             dropped={"no loss token": dropped} if dropped else {},
         )
@@ -35,6 +34,7 @@ def mix_of(basis="sample", weights=(1.0, 2.0, 7.0), caps=(None, None, None), sta
     )
     made = stages or [(0, CONTEXT, weights)]
     return locked(
+        packing=LockedPacking(regime="naive", buffer=10_000, alignment=1, shuffle=10),
         basis=basis,
         sources=sources,
         stages=tuple(LockedStage(from_step=a, context=b, weights=c) for a, b, c in made),
@@ -86,6 +86,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_is_what_the_sampler_draws(case):
+    """But for the last sequence of each buffer, which a run does not fill."""
     lock = mix_of(**case)
     steps = 200
     expected = expectations(lock, settings(steps), [measures()] * len(lock.stages))
@@ -93,32 +94,32 @@ def test_it_is_what_the_sampler_draws(case):
     total = [sum(one[which] for one in real) for which in range(3)]
     for one, amounts, source_ in zip(expected.sources, real, lock.sources, strict=True):
         found = (one.samples, one.tokens, one.loss_tokens)
-        assert found == pytest.approx(amounts, rel=0.005, abs=1_000)
+        assert found == pytest.approx(amounts, rel=0.008, abs=1_000)
         shares = (one.sample_share, one.token_share, one.loss_token_share)
         for share, amount, whole in zip(shares, amounts, total, strict=True):
             assert share == pytest.approx(amount / whole, abs=0.002)
-        assert one.epochs == pytest.approx(amounts[0] / source_.samples, abs=0.01)
-    assert expected.tokens == pytest.approx(total[1], rel=0.002)
+        assert one.epochs == pytest.approx(amounts[0] / source_.samples, rel=0.008, abs=0.01)
+    assert expected.tokens == pytest.approx(total[1], rel=0.008)
     assert expected.ends_at is None
 
 
 def test_a_cap_is_reached_at_its_step_and_the_others_take_over():
-    lock = mix_of(weights=(1.0, 1.0, 0.0), caps=(None, 0.1, None), basis="token")
+    lock = mix_of(weights=(1.0, 1.0, 0.0), caps=(None, 0.09, None), basis="token")
     expected = expectations(lock, settings(100), [measures()])
     a, b, _ = expected.sources
-    # 200 samples of 100 tokens, at half of 10,000 tokens a step
+    # 180 samples of 100 tokens, at half of 10,000 tokens a step
     assert b.capped_at == 4
-    assert b.epochs == pytest.approx(0.1)
-    assert b.tokens == pytest.approx(20_000)
-    assert a.tokens == pytest.approx(1_000_000 - 20_000)
+    assert b.epochs == pytest.approx(0.09)
+    assert b.tokens == pytest.approx(18_000)
+    assert a.tokens == pytest.approx(1_000_000 - 18_000, rel=0.001)
     assert a.capped_at is None
 
 
 def test_caps_that_end_a_run_say_when():
-    lock = mix_of(weights=(0.0, 1.0, 1.0), caps=(None, 0.5, 0.5))
+    lock = mix_of(weights=(0.0, 1.0, 1.0), caps=(None, 0.49, 0.49))
     expected = expectations(lock, settings(100), [measures()])
-    assert expected.ends_at == 14  # 1,000 of each, 140,000 tokens at 10,000 a step
-    assert expected.tokens == pytest.approx(140_000)
+    assert expected.ends_at == 14  # 980 of each, 137,200 tokens at 10,000 a step
+    assert expected.tokens == pytest.approx(137_200)
 
 
 def test_without_packing_each_sequence_takes_a_place():
@@ -127,6 +128,27 @@ def test_without_packing_each_sequence_takes_a_place():
     )
     expected = expectations(lock, settings(100), [measures()])
     assert [one.samples for one in expected.sources] == pytest.approx([250, 250, 500])
+
+
+@pytest.mark.parametrize(
+    ("alignment", "sequences"),
+    [
+        (1, 32),  # a long piece and a short one fill a sequence
+        (8, 32 + 4),  # 904 and 104 do not fit together; nine short ones do
+    ],
+)
+def test_sequences_are_as_full_as_packing_makes_them(alignment, sequences):
+    """A buffer of 64 pieces holds 32 of 900 tokens and 32 of 100."""
+    lock = mix_of(weights=(1.0, 1.0, 0.0)).model_copy(
+        update={
+            "packing": LockedPacking(
+                regime="boundary_aware", buffer=64, alignment=alignment, shuffle=10
+            )
+        }
+    )
+    expected = expectations(lock, settings(100), [measures()])
+    assert expected.tokens == pytest.approx(1_000 * 32 * (900 + 100) / sequences)
+    assert expected.sources[0].samples == pytest.approx(expected.sources[1].samples)
 
 
 def test_dropped_samples_are_drawn_again():

@@ -85,7 +85,7 @@ def test_the_shares_of_a_real_clinical_run_are_foreseen(versions, state):
     largest = max(lock.sources, key=lambda one: one.samples)
     assert largest.key == TEXT
     assert of[TEXT].epochs < 0.2
-    assert lock.expectations.tokens == pytest.approx(38 * 8 * 512)
+    assert lock.expectations.tokens == pytest.approx(38 * 8 * 512, rel=0.03)
 
 
 def test_another_basis_gives_the_shares_in_it(versions, state):
@@ -122,8 +122,8 @@ def test_what_was_measured_is_kept_and_read_again(versions, tmp_path):
     first = expected(versions, tmp_path, SMALL)
     (file,) = tmp_path.rglob("*.json")
     one = Measured.model_validate_json(file.read_bytes())
-    doubled = one.model_copy(update={"tokens": 2 * one.tokens})
-    file.write_text(doubled.model_dump_json())
+    halved = one.model_copy(update={"lengths": [length // 2 for length in one.lengths]})
+    file.write_text(halved.model_dump_json())
     assert expected(versions, tmp_path, SMALL).expectations != first.expectations
     file.write_text(json.dumps({"samples": 3})[:-4])
     assert expected(versions, tmp_path, SMALL).expectations == first.expectations
