@@ -105,6 +105,12 @@ def mixes(folder: Path | None = None) -> dict[str, Mix]:
     for file in declaring_files(root):
         name = file.relative_to(root).with_suffix("").as_posix()
         found[name] = _mix(vars(load(file, "mixes", folder)), file)
+    for lock in sorted(root.rglob("*.lock")):
+        if lock.relative_to(root).with_suffix("").as_posix() not in found:
+            raise DeclarationError(
+                f"{shown(lock)} locks a mix that is not declared, so no launch reads what it pins. "
+                "Rename it with its mix, or remove it."
+            )
     return found
 
 

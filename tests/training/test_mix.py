@@ -207,6 +207,20 @@ def test_a_file_that_does_not_declare_one_mix_is_named(tmp_path, text, expected)
     assert expected in str(caught.value)
 
 
+def test_a_lock_without_its_mix_is_named(tmp_path):
+    folder = tmp_path / "definitions" / "mixes"
+    folder.mkdir(parents=True)
+    text = "from definitions.mixes.smoke import smoke\nmine = smoke\ndel smoke\n"
+    (folder / "mine.py").write_text(text)
+    (folder / "mine.lock").write_bytes(b"")
+    assert list(mixes(folder.parent)) == ["mine"]
+    (folder / "yours.lock").write_bytes(b"")
+    with pytest.raises(
+        DeclarationError, match=r"definitions/mixes/yours.lock locks a mix that is not declared"
+    ):
+        mixes(folder.parent)
+
+
 @pytest.mark.parametrize(
     ("workers", "gpus", "loaders", "expected"),
     [(1, 0, 0, 1), (4, 0, 0, 4), (4, 0, 3, 12), (2, 8, 2, 32)],

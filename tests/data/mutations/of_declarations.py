@@ -214,6 +214,11 @@ PLACES = (
         "discovery/__init__.py",
         "data/test_discovery.py",
         (
+            "the lock of a mix that is not declared",
+            "locks a mix that is not declared",
+            "training/test_mix.py::test_a_lock_without_its_mix_is_named",
+        ),
+        (
             "several declarations that are wrong: all are told",
             "declarations cannot be used",
             "test_every_problem_is_told_at_once",
