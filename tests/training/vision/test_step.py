@@ -1,5 +1,6 @@
 """The forward step on packs with and without images."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -104,3 +105,33 @@ def test_a_frozen_tower_is_not_run_for_nothing(state, pairs, kind):
     finally:
         tower.requires_grad_(True)
     assert all((one is None) == name.startswith("vision_") for name, one in gradients.items())
+
+
+def test_a_reduction_that_overlaps_the_backward_pass_needs_that(state, pairs):
+    """Megatron's, as on GPUs: it fails with Bridge's own step, and not with ours."""
+    from megatron.bridge import AutoBridge
+    from megatron.bridge.training import vlm_step
+    from megatron.core.distributed import DistributedDataParallelConfig
+
+    from factory.training import vision_step
+
+    pair = pairs["qwen3_vl"]
+    provider = AutoBridge.from_hf_pretrained(str(pair.folder)).to_megatron_provider()
+    tiny.for_cpu(provider)
+    provider.finalize()
+    overlapping = DistributedDataParallelConfig(overlap_grad_reduce=True, bucket_size=10_000)
+    with warnings.catch_warnings():  # Bridge builds with what it calls deprecated
+        warnings.simplefilter("ignore")
+        (model,) = provider.provide_distributed_model(ddp_config=overlapping)
+
+    def reduced(step: Any, images: int) -> None:
+        model.zero_grad_buffer()
+        made = {**batch(pair.document(1, images)), "visual_inputs": None}
+        output, loss_function = step.forward_step(state, iter([made]), model)
+        loss_function(output)[0].backward()
+        model.finish_grad_sync()
+
+    reduced(vision_step, 1)
+    reduced(vision_step, 0)
+    with pytest.raises(AssertionError, match="has not been issued for this bucket"):
+        reduced(vlm_step, 0)
