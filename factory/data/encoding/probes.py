@@ -38,6 +38,7 @@ def _turn(role: str, content: _Parts = (), *calls: tuple[str, str]) -> dict[str,
 
 _FIND = ("find", '{"who":  "Ada \\u00e9", "n": 1.50}')
 _COUNT = ("count", "{}")
+_DEEP = ("find", '{"where": {"a": [1, null, "\u00e9"]}, "in": ["b"], "all": true, "no": null}')
 
 _CALLING = [
     _turn("user", "  How many?\n"),
@@ -48,7 +49,7 @@ _CALLING = [
     _turn("tool"),
     _turn("assistant", " Two.  "),
     _turn("user", "Sure?"),
-    _turn("assistant", (), _FIND),
+    _turn("assistant", (), _FIND, _DEEP),
 ]
 
 _TALKING = [

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from factory.data.encoding import qwen
+from factory.data.encoding import qwen, qwen35
 from factory.data.encoding.probes import PROBES
 from factory.data.encoding.runs import Run, text_of
 from factory.data.loss import Loss
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 type Rendering = Callable[[Mapping[str, Any], Loss], list[Run]]
 
-RENDERINGS: Mapping[str, Rendering] = {"qwen": qwen.conversation}
+RENDERINGS: Mapping[str, Rendering] = {
+    "qwen": qwen.conversation,
+    "qwen35": qwen35.conversation,
+}
+
+PARSED = frozenset({"qwen35"})
+"""Renderings of templates that take the arguments of calls as objects, not as text."""
 
 _CONTEXT = 30
 
@@ -38,11 +44,19 @@ class ChatTemplate:
     tokens: Mapping[str, str] = field(default_factory=dict[str, str])
     """`bos_token`, `eos_token` and the like."""
 
-    def render(self, conversation: Mapping[str, Any], *, prompt: bool = False) -> str:
-        """The text of a conversation; `prompt` opens the turn that is to be written next."""
+    def render(
+        self, conversation: Mapping[str, Any], *, prompt: bool = False, parsed: bool = False
+    ) -> str:
+        """The text of a conversation.
+
+        Args:
+            conversation: in its canonical form.
+            prompt: open the turn that is to be written next.
+            parsed: give the arguments of calls as objects.
+        """
         tools = json.loads(conversation["tools"]) if conversation["tools"] else None
         return _compiled(self.source).render(
-            messages=messages_of(conversation["messages"]),
+            messages=messages_of(conversation["messages"], parsed=parsed),
             tools=tools,
             documents=None,
             add_generation_prompt=prompt,
@@ -57,7 +71,7 @@ class ChatTemplate:
         """
         found: dict[str, str] = {}
         for name, rendering in RENDERINGS.items():
-            difference = self._difference(rendering)
+            difference = self._difference(rendering, parsed=name in PARSED)
             if difference is None:
                 return name, rendering
             found[name] = difference
@@ -67,10 +81,10 @@ class ChatTemplate:
             + ". Add a rendering of it to factory/data/encoding, or use chat='plain'."
         )
 
-    def _difference(self, rendering: Rendering) -> str | None:
+    def _difference(self, rendering: Rendering, *, parsed: bool) -> str | None:
         for name, probe in PROBES.items():
             try:
-                theirs = self.render(probe)
+                theirs = self.render(probe, parsed=parsed)
             except Exception as error:
                 return f"in {name}, which it refuses: {error}"
             ours = text_of(rendering(probe, Loss()))
@@ -79,12 +93,14 @@ class ChatTemplate:
         return None
 
 
-def messages_of(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Messages as chat templates expect them."""
-    return [_message(one) for one in messages]
+def messages_of(
+    messages: Iterable[Mapping[str, Any]], *, parsed: bool = False
+) -> list[dict[str, Any]]:
+    """Messages as chat templates expect them; `parsed`: with arguments of calls as objects."""
+    return [_message(one, parsed) for one in messages]
 
 
-def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+def _message(message: Mapping[str, Any], parsed: bool) -> dict[str, Any]:
     parts = message["parts"]
     content: str | list[dict[str, str]] = "".join(part["text"] or "" for part in parts)
     if any(part["image"] is not None for part in parts):
@@ -100,7 +116,10 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
             {
                 "id": call["id"],
                 "type": "function",
-                "function": {"name": call["name"], "arguments": call["arguments"]},
+                "function": {
+                    "name": call["name"],
+                    "arguments": json.loads(call["arguments"]) if parsed else call["arguments"],
+                },
             }
             for call in message["tool_calls"]
         ]

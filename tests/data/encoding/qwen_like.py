@@ -94,6 +94,85 @@ TEMPLATE = r"""
 """
 
 
+TEMPLATE_35 = r"""
+{%- macro seen(message) %}
+    {%- if message.content is string %}
+        {{- message.content }}
+    {%- else %}
+        {%- for part in message.content %}
+            {{- '<|vision_start|><|image_pad|><|vision_end|>' if part.type == 'image' }}
+            {{- part.text if part.type == 'text' }}
+        {%- endfor %}
+    {%- endif %}
+{%- endmacro %}
+{%- set asked = namespace(last=-1) %}
+{%- for message in messages %}
+    {%- set text = seen(message) | trim %}
+    {%- set result = text.startswith('<tool_response>') and text.endswith('</tool_response>') %}
+    {%- set asked.last = loop.index0 if message.role == 'user' and not result else asked.last %}
+{%- endfor %}
+{{- raise_exception('nobody asks') if asked.last < 0 }}
+{%- set spoken = messages[0].role == 'system' %}
+{%- if tools or spoken %}
+    {{- '<|im_start|>system\n' }}
+    {%- if tools %}
+        {{- '# Tools\n\nYou have access to the following functions:\n\n<tools>' }}
+        {%- for tool in tools %}
+            {{- '\n' + tool | tojson }}
+        {%- endfor %}
+        {{- '\n</tools>\n\nIf you choose to call a function ONLY reply in the following format ' }}
+        {{- 'with NO suffix:\n\n<tool_call>\n<function=example_function_name>\n' }}
+        {{- '<parameter=example_parameter_1>\nvalue_1\n</parameter>\n' }}
+        {{- '<parameter=example_parameter_2>\nThis is the value for the second parameter\n' }}
+        {{- 'that can span\nmultiple lines\n</parameter>\n</function>\n</tool_call>\n\n' }}
+        {{- '<IMPORTANT>\nReminder:\n- Function calls MUST follow the specified format: ' }}
+        {{- 'an inner <function=...></function> block must be nested within ' }}
+        {{- '<tool_call></tool_call> XML tags\n- Required parameters MUST be specified\n' }}
+        {{- '- You may provide optional reasoning for your function call in natural language ' }}
+        {{- 'BEFORE the function call, but NOT after\n- If there is no function call available, ' }}
+        {{- 'answer the question like normal with your current knowledge and do not tell the ' }}
+        {{- 'user about function calls\n</IMPORTANT>' }}
+        {{- '\n\n' if spoken and seen(messages[0]) | trim }}
+    {%- endif %}
+    {{- (seen(messages[0]) | trim if spoken else '') + '<|im_end|>\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- set said = seen(message) | trim %}
+    {%- if message.role == 'tool' %}
+        {{- '<|im_start|>user' if loop.previtem and loop.previtem.role != 'tool' }}
+        {{- '\n<tool_response>\n' + said + '\n</tool_response>' }}
+        {{- '<|im_end|>\n' if loop.last or loop.nextitem.role != 'tool' }}
+    {%- elif message.role == 'user' %}
+        {{- '<|im_start|>user\n' + said + '<|im_end|>\n' }}
+    {%- elif message.role == 'assistant' %}
+        {%- set parts = said.split('</think>') %}
+        {%- set thought = parts[0].split('<think>')[-1] | trim if parts | length > 1 else '' %}
+        {%- set answer = parts[-1].lstrip('\n') if parts | length > 1 else said %}
+        {{- '<|im_start|>assistant\n' }}
+        {{- '<think>\n' + thought + '\n</think>\n\n' if loop.index0 > asked.last }}
+        {{- answer }}
+        {%- for call in message.tool_calls or [] %}
+            {{- '\n' if not loop.first }}
+            {{- '\n\n' if loop.first and answer | trim }}
+            {{- '<tool_call>\n<function=' + call.function.name + '>\n' }}
+            {%- for name, value in call.function.arguments | items %}
+                {%- set listed = value is sequence and value is not string %}
+                {%- set shown = value | tojson if value is mapping or listed else value | string %}
+                {{- '<parameter=' + name + '>\n' + shown + '\n</parameter>\n' }}
+            {%- endfor %}
+            {{- '</function>\n</tool_call>' }}
+        {%- endfor %}
+        {{- '<|im_end|>\n' }}
+    {%- elif not loop.first %}
+        {{- raise_exception('a system turn is the first one') }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n<think>\n' }}
+{%- endif %}
+"""
+
+
 def write(
     folder: Path,
     template: str | None = TEMPLATE,
