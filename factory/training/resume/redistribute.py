@@ -3,7 +3,7 @@
 Every loader worker keeps its part of the data and its place in it, and only moves to another rank.
 So ranks times loader workers must stay what it was. The work is Energon's own, which is told here
 what it does not check: where it is asked for something else it fails without a message, it forgets
-which worker's turn it was, and it cannot go from one rank to several.
+which worker's turn it was, and it fails where there is one file.
 """
 
 import json
@@ -80,17 +80,33 @@ def _loader_state(checkpoint: Checkpoint, rank: int) -> Any:
 
 
 def _redistributed(states: Sequence[Any], ranks: int) -> list[Any]:
-    """By Energon's own command, on one file for all ranks: the only form that it always takes."""
+    """By Energon's own command, which takes two files or more: so each reader has one."""
     import torch
     from megatron.energon.epathlib import EPath
+    from megatron.energon.savable_loader import SavableDataLoaderState
     from megatron.energon.tools.checkpoint import command_redist
 
+    readers = [
+        SavableDataLoaderState(
+            worker_states=[worker],
+            next_worker_id=0,
+            micro_batch_size=state.micro_batch_size,
+        )
+        for state in states
+        for worker in state.worker_states
+    ]
+    if len(readers) == 1:
+        return readers
     with TemporaryDirectory() as folder:
-        before, after = Path(folder) / "states.pt", Path(folder) / "redistributed"
-        torch.save(list(states), before)
+        before = [Path(folder) / f"reader-{number:05d}.pt" for number in range(len(readers))]
+        for path, reader in zip(before, readers, strict=True):
+            torch.save(reader, path)
+        after = Path(folder) / "redistributed"
+        after.mkdir()  # Energon's own call makes none
         command: Any = command_redist.callback
-        command([EPath(str(before))], EPath(str(after)), ranks)
-        return torch.load(after / before.name, weights_only=False)  # written here, just now
+        command([EPath(str(path)) for path in before], EPath(str(after)), ranks)
+        made = [after / path.name for path in before[:ranks]]
+        return [torch.load(path, weights_only=False) for path in made]  # written just now
 
 
 def _states(states: Sequence[Mapping[str, Any]], ranks: int) -> list[dict[str, Any]]:
