@@ -1,8 +1,8 @@
 """Encoding: canonical samples to tokens, with the loss that a dataset's policy asks for.
 
-A sample is rendered into runs (`plain`, `qwen`), which say of every character whose it is; `align`
-makes tokens of them, of which each carries loss or not; `overflow` cuts what is longer than a
-context. `load` finds tokenizers on this machine. Nothing here needs torch, or a network.
+A sample is rendered into runs (`plain`, `qwen`, `qwen35`), which say of every character whose it
+is; `align` makes tokens of them, of which each carries loss or not; `overflow` cuts what is longer
+than a context. `load` finds tokenizers on this machine. Nothing here needs torch, or a network.
 """
 
 from factory.data.encoding.encoded import Encoded, Place, Refused, expanded

@@ -3,7 +3,7 @@
 A rendering is a list of runs. What the runs say, one behind the other, is the text that the model
 reads; which of it came from the sample and which from the template is known of every character.
 So special tokens are only made where a template writes them, never out of a sample's own text.
-Renderings are made in `plain` and `qwen`, and become tokens in `align`.
+Renderings are made in `plain`, `qwen` and `qwen35`, and become tokens in `align`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

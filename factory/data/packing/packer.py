@@ -1,8 +1,8 @@
 """The packer: a buffer of pieces to packs and their account.
 
-Energon fills the buffer and keeps it: `groups` is what its `select_samples_to_pack` asks for,
-`lay_out` what becomes of one group in `pack_selected_samples`. A checkpoint therefore holds
-sample keys and the lengths of groups; packs are made again from them, not stored.
+`factory.data.stream` fills the buffer and keeps it: `groups` says what is packed together, `lay_out`
+what becomes of one group. A checkpoint therefore holds how pieces were drawn; packs are made again
+from them, not stored.
 """
 
 from bisect import bisect_left, bisect_right
