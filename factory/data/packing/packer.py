@@ -1,8 +1,8 @@
 """The packer: a buffer of pieces to packs and their account.
 
-`factory.data.stream` fills the buffer and keeps it: `groups` says what is packed together, `lay_out`
-what becomes of one group. A checkpoint therefore holds how pieces were drawn; packs are made again
-from them, not stored.
+`factory.data.stream` fills the buffer and keeps it: `groups` says what is packed together,
+`lay_out` what becomes of one group. A checkpoint therefore holds how pieces were drawn; packs are
+made again from them, not stored.
 """
 
 from bisect import bisect_left, bisect_right
