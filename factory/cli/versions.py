@@ -132,7 +132,7 @@ def resolve(namespace: Namespace, key: Key, version: str | None) -> Version:
             )
         return current
     every = namespace.versions(key)
-    found = [v for v in every if v.id.startswith(version)]
+    found = [v for v in every if version and v.id.startswith(version)]
     if not every and (below := _under(namespace, key)):
         raise NamespaceError(
             f"{key} has no versions of its own, its steps have: {', '.join(map(str, below))}. "

@@ -15,6 +15,7 @@ import dagster as dg
 
 from factory.control.lineage import asset_key
 from factory.data.dataset import Dataset
+from factory.data.fetch.staging_area import sweep
 from factory.data.identifiers.statement import NAME, Statement, read_statement
 from factory.data.sources import PartnerDrop
 from factory.data.steps import steps
@@ -35,6 +36,7 @@ def deliveries_sensor(datasets: Iterable[Dataset], settings: Settings) -> dg.Sen
     def new_deliveries(
         context: dg.SensorEvaluationContext,
     ) -> Iterator[dg.RunRequest | dg.SkipReason]:
+        sweep(settings.state)  # what a killed intake left is unscanned, and no intake may follow
         waiting: list[str] = []
         for dataset in watched:
             answer = _look(dataset, settings.drops, context.instance)

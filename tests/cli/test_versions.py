@@ -88,3 +88,10 @@ def test_rollback_to_a_version_that_failed_changes_nothing(
     now = namespace.current(KEY)
     assert now is not None
     assert now.id == older.id
+
+
+def test_no_version_is_not_any_version(factory: Factory, older: Version) -> None:
+    """Every id begins with nothing, also where there is only one."""
+    found = factory("rollback", str(KEY), "")
+    assert found.code == 1
+    assert "'' is no version" in found.err

@@ -246,3 +246,11 @@ def test_what_was_delivered_decides_what_is_stale(bench: Bench, drop: Path) -> N
     assert stale(bench.declared, bench.settings) == names[len(FAST) :]
     sign(drop, agreement="DPA-2027-01")
     assert stale(bench.declared, bench.settings) == names
+
+
+def test_a_tick_removes_what_a_killed_intake_left(bench: Bench, drop: Path) -> None:
+    left = bench.settings.state / "intake" / "gone"
+    (left / "content").mkdir(parents=True)
+    (left / "content" / "notes.jsonl").write_text(MARKER)
+    tick(bench)
+    assert not left.exists()

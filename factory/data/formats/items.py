@@ -10,6 +10,7 @@ from typing import Any, cast
 from factory.data.formats import limits
 from factory.data.formats.encoding import text
 from factory.data.formats.errorpage import refuse_page
+from factory.data.formats.faults import DUPLICATE_KEY
 from factory.data.formats.objects import BLANK, NotJson, Unusable, parse_at
 from factory.data.formats.opened import Opened
 from factory.data.row import Row
@@ -61,6 +62,7 @@ def _list(file: Opened, window: "_Window") -> Iterator[Row]:
 def _keyed(file: Opened, window: "_Window", field: str) -> Iterator[Row]:
     window.take("{")
     number = 0
+    seen: set[object] = set()
     while window.peek() != "}" or number:
         number += 1
         if window.peek() != '"':
@@ -72,6 +74,9 @@ def _keyed(file: Opened, window: "_Window", field: str) -> Iterator[Row]:
         held: dict[str, Any] = value if isinstance(value, dict) else {VALUE: value}
         if bad is None and field in held:
             bad = KEY_TAKEN
+        if bad is None and key in seen:
+            bad = DUPLICATE_KEY
+        seen.add(key)
         yield _row(file, number, {field: key} | held, bad)
         if window.take(",}") == "}":
             window.end()

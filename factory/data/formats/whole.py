@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from factory.data.formats import limits
 from factory.data.formats.encoding import text
+from factory.data.formats.errorpage import refuse_page
 from factory.data.formats.faults import NUL
 from factory.data.formats.opened import Opened
 from factory.data.row import Row
@@ -16,7 +17,13 @@ def contents(file: Opened) -> Iterator[Row]:
 
 
 def texts(file: Opened) -> Iterator[Row]:
-    """The file, as text."""
+    """The file, as text; a page only where the declaration says that text is meant.
+
+    Raises:
+        BadFile: it is too long, or an HTML page under the name of a text.
+    """
+    if file.rows.format is None:
+        refuse_page(file.stream, file.name, "plain text")
     parts: list[str] = []
     length = 0
     for part in text(file):

@@ -105,3 +105,9 @@ def test_a_bad_key_rejects_its_row(make_source: Any) -> None:
         "lone surrogate in text",
         None,
     ]
+
+
+def test_a_key_that_comes_again_is_rejected(make_source: Any) -> None:
+    source = make_source({"a.json": '{"x": {"n": 1}, "y": {"n": 2}, "x": {"n": 3}}'})
+    rows = source.rows(Rows("*.json", keyed="id"))
+    assert [row.bad for row in rows] == [None, None, "duplicate key in object"]

@@ -106,3 +106,11 @@ def test_parameters_hold_what_is_declared_and_nothing_else() -> None:
     assert Rows("*.csv").parameters() == "*.csv"
     declared = Rows("*.csv", columns=("a",), header=False)
     assert declared.parameters() == {"pattern": "*.csv", "columns": ["a"], "header": False}
+
+
+def test_a_page_under_the_name_of_a_text_is_refused(make_source: Any) -> None:
+    page = "<!DOCTYPE html><html><body>404 Not Found</body></html>"
+    source = make_source({"a.txt": page})
+    with pytest.raises(BadFile, match=r"a\.txt: is not plain text but an HTML page"):
+        source.rows("*.txt")
+    assert [row.string for row in source.rows(Rows("*.txt", format="text"))] == [page]
