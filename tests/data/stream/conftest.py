@@ -91,6 +91,43 @@ class Mixture:
         return loader(batches(self.lock, self.folders, Reader(**given)))
 
 
+def mixture_of(
+    folders: Mapping[str, Path], counts: Mapping[str, int], weights: Mapping[str, float]
+) -> Mixture:
+    """The lock of a mix by samples, in bytes and sequences of 256."""
+    encoder = Encoder(load("bytes"), chat="plain")
+    sources = [
+        LockedSource(
+            key=key,
+            version="v",
+            role="domain_shift",
+            weight=weights[key],
+            max_epochs=None,
+            max_share=None,
+            overflow="split",
+            samples=counts[key],
+            licenses=("CC0-1.0",),
+        )
+        for key in folders
+    ]
+    lock = MixLock(
+        name="made",
+        basis="sample",
+        sources=tuple(sources),
+        stages=(
+            LockedStage(
+                from_step=0, context=256, weights=tuple(source.weight for source in sources)
+            ),
+        ),
+        tokenizer="bytes",
+        tokenizer_identity=encoder.tokenizer.identity,
+        chat="plain",
+        template_identity=encoder.identity,
+        packing=LockedPacking(regime="boundary_aware", buffer=64, alignment=1, shuffle=20),
+    )
+    return Mixture(folders, lock)
+
+
 @pytest.fixture(scope="session")
 def mixture(tmp_path_factory: pytest.TempPathFactory) -> Mixture:
     base = tmp_path_factory.mktemp("mixture")
@@ -100,35 +137,8 @@ def mixture(tmp_path_factory: pytest.TempPathFactory) -> Mixture:
         CHAT: questions("chat", 90),
     }
     folders = {key: write(base / key, key, samples) for key, samples in made.items()}
-    encoder = Encoder(load("bytes"), chat="plain")
-    weights = {LONG: 0.1, SHORT: 0.5, CHAT: 0.4}
-    return Mixture(
-        folders,
-        MixLock(
-            name="made",
-            basis="sample",
-            sources=tuple(
-                LockedSource(
-                    key=key,
-                    version="v",
-                    role="domain_shift",
-                    weight=weights[key],
-                    max_epochs=None,
-                    max_share=None,
-                    overflow="split",
-                    samples=len(samples),
-                    licenses=("CC0-1.0",),
-                )
-                for key, samples in made.items()
-            ),
-            stages=(LockedStage(from_step=0, context=256, weights=tuple(weights.values())),),
-            tokenizer="bytes",
-            tokenizer_identity=encoder.tokenizer.identity,
-            chat="plain",
-            template_identity=encoder.identity,
-            packing=LockedPacking(regime="boundary_aware", buffer=64, alignment=1, shuffle=20),
-        ),
-    )
+    counts = {key: len(samples) for key, samples in made.items()}
+    return mixture_of(folders, counts, {LONG: 0.1, SHORT: 0.5, CHAT: 0.4})
 
 
 def read(loader: Any, count: int) -> Iterator[dict[str, Any]]:
