@@ -27,6 +27,7 @@ DIGESTED = (
     "loss_mask",
     "position_ids",
     "cu_seqlens",
+    "cu_seqlens_padded",
     "pixel_values",
     "image_grid_thw",
 )
