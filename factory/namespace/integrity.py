@@ -15,11 +15,19 @@ from pathlib import Path
 
 from factory.errors import DamagedVersion, NamespaceError
 from factory.namespace.durable import sync
-from factory.namespace.manifest import MANIFEST, FileEntry, Manifest, read_manifest, version_id
+from factory.namespace.manifest import (
+    DIGEST,
+    MANIFEST,
+    FileEntry,
+    Manifest,
+    is_as_published,
+    read_manifest,
+    version_id,
+)
 
 CHECKS = "_checks.json"
-OUTSIDE_TABLE = frozenset({MANIFEST, CHECKS})
-"""The two files of a version that cannot be in its own file table."""
+OUTSIDE_TABLE = frozenset({MANIFEST, DIGEST, CHECKS})
+"""The files of a version that cannot be in its own file table."""
 
 _PARALLEL_FILES = 16
 """File systems join syncs that arrive together; hashing is limited by cores all the same."""
@@ -72,6 +80,8 @@ def verify(directory: Path, name: str, identity: tuple[str, str]) -> list[Damage
     except DamagedVersion as error:
         return [Damage(MANIFEST, str(error))]
     damage = _misplaced(manifest, identity)
+    if not is_as_published(directory):
+        damage.append(Damage(MANIFEST, f"is not what was published: {DIGEST} has another hash"))
     found: dict[str, os.DirEntry[str]] = {}
     for entry in _walk(directory):
         relative = os.path.relpath(entry.path, directory)

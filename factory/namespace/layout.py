@@ -4,7 +4,7 @@
 
     <root>/public/text/plos/raw                 link to the current version, raw.versions/<id>
     <root>/public/text/plos/raw.versions/
-        <id>/                                   a version: files, _manifest.json, _checks.json
+        <id>/                                   a version: files, manifest with its hash, checks
         .inputs/                                per input id a link to the newest version of it
         .writing/                               lock of a writer, see `lock`
         .recording/                             lock of who records checks or moves the link

@@ -1,7 +1,7 @@
 """The manifest of a version: what it holds, what it was made from, and what must hold before use.
 
-`_manifest.json` in the version's directory. Written once, by `staging`; compared with the files by
-`integrity`. Results of checks come later and are beside it, see `checks`.
+`_manifest.json` in the version's directory. Written once, by `staging`; compared with the files,
+and with its own hash, by `integrity`. Results of checks come later and are beside it, see `checks`.
 """
 
 import hashlib
@@ -13,6 +13,8 @@ from factory.errors import DamagedVersion
 from factory.keys import Classification
 
 MANIFEST = "_manifest.json"
+DIGEST = "_manifest.sha256"
+"""Beside it, so that a change of it is seen. Whoever may write both can change both."""
 
 STATED = (
     "key",
@@ -75,6 +77,19 @@ class Manifest(BaseModel, frozen=True, extra="forbid"):
     def encoded(self) -> bytes:
         """The bytes of `_manifest.json`."""
         return (self.model_dump_json(indent=2) + "\n").encode()
+
+
+def digest(encoded: bytes) -> bytes:
+    """The bytes of `_manifest.sha256`, as `sha256sum` writes and checks them."""
+    return f"{hashlib.sha256(encoded).hexdigest()}  {MANIFEST}\n".encode()
+
+
+def is_as_published(directory: Path) -> bool:
+    """Whether the manifest in that directory is the one that was written there."""
+    try:
+        return (directory / DIGEST).read_bytes() == digest((directory / MANIFEST).read_bytes())
+    except OSError:
+        return False
 
 
 def version_id(input_id: str, content_id: str) -> str:

@@ -32,11 +32,13 @@ from factory.namespace.integrity import table
 from factory.namespace.layout import Place
 from factory.namespace.lock import Held, Lock, LockTimes
 from factory.namespace.manifest import (
+    DIGEST,
     MANIFEST,
     STATED,
     FileEntry,
     Manifest,
     Provenance,
+    digest,
     version_id,
     wrong_fields,
 )
@@ -170,6 +172,7 @@ def _publish(place: Place, intent: Intent, staging: Staging, held: Held) -> None
     held.confirm()  # before the long part, and again after it
     manifest, encoded = _manifest(place, intent, staging)
     write_new(staging.path / MANIFEST, encoded)
+    write_new(staging.path / DIGEST, digest(encoded))
     sync(staging.path)
     held.confirm()
     _index(place, manifest, held.token)

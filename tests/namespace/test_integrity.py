@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from factory.errors import NamespaceError
+from factory.errors import DamagedVersion, NamespaceError
 
 
 def changes(namespace, version) -> list[tuple[str, str]]:
@@ -73,6 +73,28 @@ def test_a_manifest_that_is_gone_cut_off_or_of_another_version(namespace, write)
     manifest.write_text(json.dumps({**json.loads(good), "rows": "a private value"}))
     assert "cannot be read (wrong: rows)" in changes(namespace, version)[0][1]
     assert "a private value" not in changes(namespace, version)[0][1]
+
+
+def test_a_manifest_that_was_changed_is_noticed(namespace, write) -> None:
+    """Also where it still fits the files: what the step saw, who made it, the checks."""
+    version = write().version
+    path = version.path / "_manifest.json"
+    said = json.loads(path.read_bytes())
+    for change in ({"facts": {"rows_read": 1}}, {"identity": "somebody"}, {"checks": []}):
+        path.write_text(json.dumps(said | change, indent=2) + "\n")
+        ((name, problem),) = changes(namespace, version)
+        assert (name, problem.partition(":")[0]) == ("_manifest.json", "is not what was published")
+    path.write_text(json.dumps(said, indent=2) + "\n")
+    (version.path / "_manifest.sha256").unlink()
+    assert [name for name, _ in changes(namespace, version)] == ["_manifest.json"]
+
+
+def test_a_changed_manifest_keeps_a_version_from_being_rolled_back_to(namespace, write) -> None:
+    version = write().version
+    path = version.path / "_manifest.json"
+    path.write_bytes(path.read_bytes().replace(b'"checks": [', b'"checks":  ['))
+    with pytest.raises(DamagedVersion, match="is not what was published"):
+        namespace.rollback(version.key, version.id)
 
 
 def test_results_of_checks_that_are_damaged(namespace, write, passed) -> None:
