@@ -69,3 +69,15 @@ def test_what_is_not_made(factory: Factory) -> None:
     found = factory("card", "public/text/medquad")
     assert found.code == 1
     assert "has no current version" in found.err
+
+
+def test_a_manifest_that_says_nothing_is_told(
+    factory: Factory, namespace: Namespace, made: None
+) -> None:
+    clean = namespace.current(DATASET / "clean")
+    assert clean is not None
+    manifest = clean.path / "_manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_bytes()) | {"facts": {}}))
+    found = factory("card", "public/text/medquad")
+    assert found.code == 1
+    assert "its manifest does not say what the step saw ('rows_read' is missing" in found.err
