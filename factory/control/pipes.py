@@ -70,9 +70,10 @@ class FactoryPipesClient(dg.PipesClient):
             DagsterExecutionInterruptedError: it was cancelled.
         """
         idle = 0
+        clocks = _Clocks(launch.spec)
         while True:
             before = _steps_saved(run_directory)
-            done = self._attempt(context, launch, run_directory)
+            done = self._attempt(context, launch, run_directory, clocks)
             if done is not None:
                 return done
             saved = _steps_saved(run_directory)
@@ -89,12 +90,14 @@ class FactoryPipesClient(dg.PipesClient):
                 + (f"the checkpoint of step {saved}." if saved else "the beginning.")
             )
             launch = launch.model_copy(update={"attempt": attempt, "fresh_data": False})
+            clocks.begin_again()
 
     def _attempt(
         self,
         context: dg.OpExecutionContext | dg.AssetExecutionContext,
         launch: Launch,
         run_directory: RunDirectory,
+        clocks: "_Clocks",
     ) -> dg.PipesClientCompletedInvocation | None:
         """One attempt; nothing if it was preempted, so that another has to follow."""
         reader = NamespaceMessageReader(run_directory, context.log, attempt=launch.attempt)
@@ -112,7 +115,7 @@ class FactoryPipesClient(dg.PipesClient):
                 following = _Following(context, launch, run_directory, cluster, reader)
                 try:
                     cluster.submit(session.get_bootstrap_env_vars())
-                    following.to_the_end(self._poll_seconds)
+                    following.to_the_end(self._poll_seconds, clocks)
                 finally:
                     stop(cluster, grace)
                     following.last_words()
@@ -141,12 +144,11 @@ class _Following:
         self._cluster = cluster
         self._reader = reader
         self._lines = LineReader(cluster.read_log())
-        self._clocks = _Clocks(launch.spec)
         self._cancel_looked_at = time.monotonic()
         self._state = State(phase="queued")
         self._said = ""
 
-    def to_the_end(self, poll_seconds: float) -> None:
+    def to_the_end(self, poll_seconds: float, clocks: "_Clocks") -> None:
         """Show what the run says until it has ended.
 
         Raises:
@@ -162,7 +164,7 @@ class _Following:
             self._reader.pump()
             if self._state.ended:
                 return
-            self._clocks.check(self._state)
+            clocks.check(self._state)
             self._check_cancelled()
             if not busy:
                 time.sleep(poll_seconds)
@@ -215,12 +217,20 @@ class _Following:
 
 
 class _Clocks:
-    """Time waiting and time running, each against its own limit."""
+    """Time waiting, of each attempt, and time running, of all, each against its own limit."""
 
     def __init__(self, spec: RunSpec) -> None:
         self._spec = spec
         self._began = time.monotonic()
         self._running_since: float | None = None
+        self._ran = 0.0
+
+    def begin_again(self) -> None:
+        """Another attempt waits for its cluster."""
+        self._began = time.monotonic()
+        if self._running_since is not None:
+            self._ran += self._began - self._running_since
+            self._running_since = None
 
     def check(self, state: State) -> None:
         """Raise `RunFailed` once a limit has passed."""
@@ -236,7 +246,8 @@ class _Clocks:
             return
         if self._running_since is None:
             self._running_since = now
-        if (now - self._running_since) / 3600 > self._spec.run_limit_hours:
+        ran = self._ran + now - self._running_since
+        if ran / 3600 > self._spec.run_limit_hours:
             raise RunFailed(
                 f"The run took longer than run_limit_hours = {self._spec.run_limit_hours:g} and "
                 "was stopped. Its checkpoints are kept; raise the limit to let it go on for longer."

@@ -425,6 +425,16 @@ def test_as_long_as_it_gets_on_it_may_be_preempted(
     assert any("goes on from the checkpoint of step 4" in line for line in outcome.lines)
 
 
+def test_the_time_of_all_attempts_counts_against_the_limit(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FACTORY_ROOT", str(runner.settings.root))
+    runner.spec = runner.spec.model_copy(update={"run_limit_hours": 2.5 / 3600})
+    code = CHECKPOINT.replace("if attempt < 5", "time.sleep(1.2)\nif attempt < 5")
+    outcome = runner.run(code)
+    assert "took longer than run_limit_hours" in outcome.error
+
+
 def test_a_driver_that_does_not_hold_the_run_is_explained(runner: Runner) -> None:
     outcome = runner.run("print('Attempt 1 has a driver already'); sys.exit(4)")
     assert "exit code 4: another driver holds the run" in outcome.error
