@@ -83,21 +83,28 @@ def pairs(hardware: None, folder: Callable[[tiny.Kind], Path]) -> Iterator[Mappi
         stack.callback(torch.distributed.destroy_process_group)
         parallel_state.initialize_model_parallel()
         stack.callback(parallel_state.destroy_model_parallel)
-        with warnings.catch_warnings():  # Bridge builds with what it calls deprecated
-            warnings.simplefilter("ignore")
-            made = {kind: _pair(folder(kind)) for kind in tiny.KINDS}
-        yield made
+        yield {kind: pair_of(folder(kind)) for kind in tiny.KINDS}
 
 
-def _pair(folder: Path) -> Pair:
-    import transformers
+def built(folder: Path, **options: Any) -> tuple[Any, Any]:
+    """Bridge's own bridge, and the model in the folder with its weights."""
     from megatron.bridge import AutoBridge
 
-    bridge = AutoBridge.from_hf_pretrained(str(folder))
-    provider = bridge.to_megatron_provider(load_weights=True)
-    tiny.for_cpu(provider)
-    provider.finalize()
-    (model,) = provider.provide_distributed_model(wrap_with_ddp=False)
+    with warnings.catch_warnings():  # Bridge builds with what it calls deprecated
+        warnings.simplefilter("ignore")
+        bridge = AutoBridge.from_hf_pretrained(str(folder))
+        provider = bridge.to_megatron_provider(load_weights=True)
+        tiny.for_cpu(provider)
+        provider.finalize()
+        (model,) = provider.provide_distributed_model(**options)
+    return bridge, model
+
+
+def pair_of(folder: Path) -> Pair:
+    """The model in the folder, twice."""
+    import transformers
+
+    bridge, model = built(folder, wrap_with_ddp=False)
     peer = transformers.AutoModelForImageTextToText.from_pretrained(
         folder, attn_implementation="eager"
     )

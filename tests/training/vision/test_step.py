@@ -1,12 +1,12 @@
 """The forward step on packs with and without images."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.training.vision import documents, tiny
+from tests.training.vision.conftest import built
 
 pytestmark = [
     pytest.mark.slow,
@@ -109,20 +109,14 @@ def test_a_frozen_tower_is_not_run_for_nothing(state, pairs, kind):
 
 def test_a_reduction_that_overlaps_the_backward_pass_needs_that(state, pairs):
     """Megatron's, as on GPUs: it fails with Bridge's own step, and not with ours."""
-    from megatron.bridge import AutoBridge
     from megatron.bridge.training import vlm_step
     from megatron.core.distributed import DistributedDataParallelConfig
 
     from factory.training import vision_step
 
     pair = pairs["qwen3_vl"]
-    provider = AutoBridge.from_hf_pretrained(str(pair.folder)).to_megatron_provider()
-    tiny.for_cpu(provider)
-    provider.finalize()
     overlapping = DistributedDataParallelConfig(overlap_grad_reduce=True, bucket_size=10_000)
-    with warnings.catch_warnings():  # Bridge builds with what it calls deprecated
-        warnings.simplefilter("ignore")
-        (model,) = provider.provide_distributed_model(ddp_config=overlapping)
+    _, model = built(pair.folder, ddp_config=overlapping)
 
     def reduced(step: Any, images: int) -> None:
         model.zero_grad_buffer()
