@@ -22,7 +22,7 @@ def test_path_of_nothing_says_what_to_do(factory: Factory) -> None:
     found = factory("path", "public/text/nothing")
     assert found.code == 1
     assert "public/text/nothing" in found.err
-    assert "make dev" in found.err
+    assert "No dataset public/text/nothing under definitions/datasets" in found.err
 
 
 def test_a_key_that_is_none_is_a_usage_error(factory: Factory) -> None:

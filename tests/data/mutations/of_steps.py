@@ -130,6 +130,20 @@ STEPS = (
 
 VERSIONS = (
     *of(
+        "namespace/attempts.py",
+        "namespace/test_attempts.py",
+        (
+            "a second driver of the same attempt of a run",
+            "has a driver already",
+            "test_a_second_driver_of_the_same_attempt_is_refused_and_told_who_has_it",
+        ),
+        (
+            "a driver whose attempt was replaced",
+            "so nothing that it writes counts any more",
+            "test_attempts_follow_each_other",
+        ),
+    ),
+    *of(
         "namespace/classification.py",
         "namespace/test_classification.py",
         (

@@ -54,6 +54,7 @@ OUTCOMES = {
     "StepError": "step fails",
     "StepInterrupted": "step goes on later",
     "RunFailed": "run ended",
+    "Superseded": "run ended",
 }
 """What an error means for its reader."""
 
