@@ -27,10 +27,11 @@ def main(names: list[str]) -> None:
     unknown = set(names) - set(known)
     if unknown:
         sys.exit(f"No benchmark {', '.join(sorted(unknown))}. Known: {', '.join(known)}.")
-    sections = _sections(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
     for name in names or known:
         print(f"== {name}", file=sys.stderr)
         body = importlib.import_module(f"tests.bench.{name}").run().strip()
+        # Read only now: another benchmark may have renewed its section meanwhile.
+        sections = _sections(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
         sections[name] = f"{body}\n\n{_machine()}"
         print(body)
         text = [HEAD, *(f"<!-- {key} -->\n{sections[key]}\n" for key in known if key in sections)]
