@@ -106,8 +106,9 @@ class Forks:
     def start(self, launch: Launch) -> Fork:
         """Fork a driver."""
         run = self.run_of(launch)
-        log = self.settings.state / "logs" / f"{launch.run_id}.{launch.attempt}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
+        logs = self.settings.state / "logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        log = logs / f"{launch.run_id}.{len(list(logs.glob(f'{launch.run_id}.*.log')))}.log"
         request = {"launch": launch.model_dump(mode="json"), "log": str(log)}
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(request) + "\n")

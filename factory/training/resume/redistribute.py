@@ -30,6 +30,13 @@ def refuse_other_readers(checkpoint: Checkpoint, now: Mapping[str, JsonValue]) -
         ResumeRefused: they do not; the message says what to set.
     """
     then = checkpoint.marker.identity
+    if not (_count(then, LOADER_WORKERS) and _count(now, LOADER_WORKERS)):
+        raise ResumeRefused(
+            f"The run cannot go on from step {checkpoint.step} on other ranks: then it had "
+            f"{_count(then, LOADER_WORKERS)} loader workers a rank, now "
+            f"{_count(now, LOADER_WORKERS)}, and what a rank has read in its own process (0) cannot "
+            "be moved. It needs at least 1, then and now."
+        )
     before, after = _readers(then), _readers(now)
     if before == after:
         return
@@ -120,7 +127,7 @@ def _states(states: Sequence[Mapping[str, Any]], ranks: int) -> list[dict[str, A
 
 
 def _readers(identity: Mapping[str, JsonValue]) -> int:
-    return _count(identity, DATA_PARALLEL_SIZE) * max(1, _count(identity, LOADER_WORKERS))
+    return _count(identity, DATA_PARALLEL_SIZE) * _count(identity, LOADER_WORKERS)
 
 
 def _count(identity: Mapping[str, JsonValue], name: str) -> int:

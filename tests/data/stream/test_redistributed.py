@@ -23,7 +23,7 @@ def digests(reading, readers: int, rounds: int) -> list[list[bytes]]:
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [((2, 0), (1, 2)), ((1, 2), (2, 0)), ((2, 2), (4, 1)), ((4, 0), (2, 2))],
+    [((2, 1), (1, 2)), ((1, 2), (2, 1)), ((2, 2), (4, 1)), ((4, 1), (2, 2))],
     ids=str,
 )
 def test_every_reader_goes_on_with_its_own_batches(mixture: Mixture, before, after) -> None:
@@ -31,17 +31,17 @@ def test_every_reader_goes_on_with_its_own_batches(mixture: Mixture, before, aft
     states, expected = [], []
     for rank in range(ranks):
         loader = mixture.loader(rank=rank, ranks=ranks, workers=workers)
-        reading = read(loader, max(1, workers) * (MADE + MORE))
-        digests(reading, max(1, workers), MADE)
+        reading = read(loader, workers * (MADE + MORE))
+        digests(reading, workers, MADE)
         states.append(loader.save_state_rank())
-        expected += digests(reading, max(1, workers), MORE)
+        expected += digests(reading, workers, MORE)
         stop(loader)
     ranks, workers = after
     found = []
     for rank, state in enumerate(_redistributed(states, ranks)):
         loader = mixture.loader(rank=rank, ranks=ranks, workers=workers)
         loader.restore_state_rank(state)
-        found += digests(read(loader, max(1, workers) * MORE), max(1, workers), MORE)
+        found += digests(read(loader, workers * MORE), workers, MORE)
         stop(loader)
     assert found == expected
     assert len({one for reader in found for one in reader}) == len(found) * MORE

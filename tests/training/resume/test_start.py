@@ -16,7 +16,12 @@ from factory.namespace.checkpoints import (
     files_below,
     measured,
 )
-from factory.training.resume.identity import refuse_other_data
+from factory.training.resume.identity import (
+    DATA_PARALLEL_SIZE,
+    LOADER_WORKERS,
+    refuse_other_data,
+)
+from factory.training.resume.redistribute import refuse_other_readers
 from factory.training.resume.start import choose, data_state_name, shares, states_name, states_of
 
 
@@ -136,3 +141,32 @@ def test_a_rank_without_its_state_is_refused(attempt: Attempt, name: str) -> Non
     with pytest.raises(ResumeRefused, match=f"holds no {name}"):
         states_of(checkpoint, 1)
     assert Damage(name, "is not in the checkpoint") in checkpoint.damage([name])
+
+
+def readers(attempt: Attempt, ranks: int, workers: int) -> Checkpoint:
+    path = checkpoint_path(attempt.run, 40)
+    path.mkdir(parents=True)
+    identity = {DATA_PARALLEL_SIZE: ranks, LOADER_WORKERS: workers}
+    return complete(path, Marker(step=40, attempt=1, identity=identity, files={}))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ((2, 1), (1, 2), None),
+        ((2, 2), (4, 1), None),
+        ((2, 1), (1, 1), "With 1 ranks, set loader_workers to 2"),
+        ((4, 1), (3, 1), "4 processes cannot be shared by 3 ranks: choose a divisor of 4"),
+        ((2, 0), (1, 2), "0 loader workers a rank, now 2, and what a rank has read"),
+        ((1, 2), (2, 0), "2 loader workers a rank, now 0"),
+    ],
+)
+def test_as_many_processes_read_after_a_redistribution(attempt, before, after, says) -> None:
+    checkpoint = readers(attempt, *before)
+    now = {DATA_PARALLEL_SIZE: after[0], LOADER_WORKERS: after[1]}
+    if says is None:
+        refuse_other_readers(checkpoint, now)
+        return
+    with pytest.raises(ResumeRefused) as refused:
+        refuse_other_readers(checkpoint, now)
+    assert says in str(refused.value)
