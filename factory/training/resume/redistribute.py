@@ -34,7 +34,7 @@ def refuse_other_readers(checkpoint: Checkpoint, now: Mapping[str, JsonValue]) -
         raise ResumeRefused(
             f"The run cannot go on from step {checkpoint.step} on other ranks: then it had "
             f"{_count(then, LOADER_WORKERS)} loader workers a rank, now "
-            f"{_count(now, LOADER_WORKERS)}, and what a rank has read in its own process (0) cannot "
+            f"{_count(now, LOADER_WORKERS)}, and what a rank read in its own process (0) cannot "
             "be moved. It needs at least 1, then and now."
         )
     before, after = _readers(then), _readers(now)

@@ -157,7 +157,7 @@ def readers(attempt: Attempt, ranks: int, workers: int) -> Checkpoint:
         ((2, 2), (4, 1), None),
         ((2, 1), (1, 1), "With 1 ranks, set loader_workers to 2"),
         ((4, 1), (3, 1), "4 processes cannot be shared by 3 ranks: choose a divisor of 4"),
-        ((2, 0), (1, 2), "0 loader workers a rank, now 2, and what a rank has read"),
+        ((2, 0), (1, 2), "0 loader workers a rank, now 2, and what a rank read"),
         ((1, 2), (2, 0), "2 loader workers a rank, now 0"),
     ],
 )
