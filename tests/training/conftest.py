@@ -24,7 +24,7 @@ from dagster_pipes import PipesContextData, encode_param
 
 from factory.data import Loss, Sample, energon
 from factory.keys import Key, public
-from factory.namespace import Namespace, Provenance, Version
+from factory.namespace import Namespace, Provenance, RunDirectory, Version
 from factory.reports import MESSAGES_DIRECTORY_PARAM
 from factory.settings import CHECKOUT, Settings
 from factory.spec import CodeIdentity, Launch, RunSpec
@@ -180,6 +180,10 @@ class Drive:
         return self.messages.parent
 
     @property
+    def run(self) -> RunDirectory:
+        return RunDirectory("public", self.launch.run_id, self.directory.parents[2])
+
+    @property
     def output(self) -> str:
         return self.log.read_text()
 
@@ -229,8 +233,9 @@ def start(site: Site, launch: Launch, address: str) -> Drive:
         "DAGSTER_PIPES_CONTEXT": encode_param({"data": context}),
         "DAGSTER_PIPES_MESSAGES": encode_param({MESSAGES_DIRECTORY_PARAM: str(messages)}),
     }
-    log = site.settings.state / "logs" / f"{launch.run_id}.{launch.attempt}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    logs = site.settings.state / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    log = logs / f"{launch.run_id}.{len(list(logs.glob(f'{launch.run_id}.*.log')))}.log"
     with log.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "factory.training"],

@@ -15,7 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
-from factory.reports import RunRecord, StepLine
+from factory.namespace.checkpoints import complete_checkpoints
+from factory.observe.mixture.files import ledger_of
+from factory.reports import MixtureLine, RunRecord, StepLine
 
 type Begin = Callable[..., Any]
 
@@ -61,12 +63,21 @@ def test_the_loss_falls_and_everything_is_left_behind(smoke):
 def test_pipes_carry_the_phases_and_every_step(smoke):
     run, _, output = smoke
     phases = [phase["name"] for phase in run.said("phase")]
-    assert phases == ["driver", "cluster", "workers", "build", "train", "checkpoint", "done"]
+    begun = ["driver", "cluster", "workers", "build", "train"]
+    assert phases == [*begun, "checkpoint", "complete", "done"]
     seconds = [phase["seconds"] for phase in run.said("phase")]
     assert seconds == sorted(seconds)
     assert [StepLine(**step) for step in run.said("step")] == steps_of(run.directory)
     assert "step 80/80" in output
     assert "(rank 0 pid=" in output, "what a rank prints reaches the driver's output"
+
+
+def test_pipes_carry_every_line_of_the_ledger(smoke):
+    run, _, output = smoke
+    lines = [MixtureLine(**line) for line in run.said("mixture")]
+    assert lines == ledger_of(run.directory)
+    assert [line.step for line in lines] == list(range(5, 81, 5))
+    assert "samples, " in output
 
 
 def test_mlflow_has_the_run_outside_the_namespace_and_no_checkpoint(smoke, site):
@@ -138,13 +149,58 @@ def test_a_killed_worker_ends_the_run_at_once_and_is_named(drive: Begin):
     assert not any(psutil.pid_exists(pid) for pid in others)
 
 
+def test_a_run_whose_place_is_needed_saves_and_one_driver_alone_has_it(drive: Begin):
+    overrides = {"train.train_iters": "5000", "checkpoint.save_interval": "5000"}
+    run = drive("preempted", workers=2, overrides=overrides)
+    run.until(lambda: len(run.said("step")) >= 1)
+    before = run.rows()
+    second = drive("preempted", workers=2, overrides=overrides)
+    code, output = second.wait(60)
+    assert code == 4, output
+    assert f"process {run.process.pid} on" in output
+    assert run.rows()[: len(before)] == before
+    opened = [row["params"]["extras"]["pid"] for row in run.rows() if row["method"] == "opened"]
+    assert opened == [run.process.pid]
+    others = [run.pid(0), run.pid(1)]
+    run.process.terminate()
+    code, output = run.wait(60)
+    assert code == 75, output
+    assert [phase["name"] for phase in run.said("phase")][-4:] == [
+        "stopping",
+        "checkpoint",
+        "complete",
+        "preempted",
+    ]
+    [checkpoint] = complete_checkpoints(run.run)
+    assert checkpoint.step >= run.said("step")[-1]["step"]
+    assert checkpoint.damage() == []
+    assert {"train_dataloader_dprank000.pt", "train_dataloader_dprank001.pt"} < set(
+        checkpoint.marker.files
+    )
+    assert "Traceback" not in output
+    assert not any(psutil.pid_exists(pid) for pid in others)
+
+
+def test_a_driver_whose_run_was_taken_over_ends_with_its_workers(drive: Begin):
+    run = drive("replaced")
+    run.until(lambda: "(rank 0 pid=" in run.output)
+    rank = run.pid(0)
+    later = drive("replaced", attempt=2, address="127.0.0.1:1")
+    code, output = run.wait(60)
+    assert code == 4, output
+    assert "was replaced by attempt 2" in output
+    assert not psutil.pid_exists(rank)
+    later.process.terminate()
+    assert later.wait(30)[0] == 75
+
+
 def test_a_driver_that_is_told_to_stop_takes_its_workers_along_and_says_so(drive: Begin):
     run = drive("stopped")
     run.until(lambda: "(rank 0 pid=" in run.output)
     rank = run.pid(0)
     run.process.terminate()
     code, output = run.wait(30)
-    assert code == 143, output
+    assert code == 75, output
     assert run.rows()[-1]["method"] == "closed"
     assert run.rows()[-1]["params"]["exception"]["name"] == "Ended"
     assert not psutil.pid_exists(rank)
