@@ -130,13 +130,21 @@ def _read[M: (RunSpec, RunRecord)](path: Path, model: type[M]) -> M | None:
 
 
 def _dagster_states(run_ids: list[str], settings: Settings) -> dict[str, str]:
-    """What Dagster says of each run; a run of another instance has no state here."""
+    """What Dagster says of each run; a run of another instance has no state here.
+
+    Of a run that was resumed, what it says of the Dagster run that went on with it last.
+    """
     from dagster import RunsFilter
 
     from factory.control.instance import ensure
+    from factory.control.resuming import RESUMES
 
     if not run_ids:
         return {}
     with ensure(settings) as instance:
         runs = instance.get_runs(filters=RunsFilter(run_ids=run_ids))
-        return {run.run_id: run.status.value.lower() for run in runs}
+        resumed = instance.get_runs(filters=RunsFilter(tags={RESUMES: run_ids}))  # newest first
+        states = {run.run_id: run.status.value.lower() for run in runs}
+        return states | {
+            run.tags[RESUMES]: run.status.value.lower() for run in reversed(list(resumed))
+        }
