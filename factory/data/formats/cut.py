@@ -3,8 +3,8 @@
 Records of a large document follow each other with nothing but white space between them. Those are
 cut out of the bytes and parsed one by one, in the tags of the elements around them, in less time
 than a parser needs that keeps the whole document; see `markup`. From the first place on that is
-not so plain - a comment between two records, one inside another, any entity, anything that does not
-parse, the end of the last record - the rest is left to that parser, and so is every error: what was
+not so plain - a comment between two records, one inside another, any entity, an xml:id, anything that
+does not parse, the end of the last record - the rest is left to that parser, and so is every error: what was
 cut stands before it as so many lines and columns in comments, and positions are those of the file.
 """
 
@@ -39,6 +39,11 @@ _DECLARES = re.compile(rb"<!(ENTITY|ATTLIST)")
 
 _ENTITY = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);|[#\w]{0,8}\Z)")
 """None that XML has by itself, and none that is cut off at the end of what is held."""
+
+_ID = b"xml:id"
+"""An attribute whose value no other element of the document may have."""
+
+_DECLARATION = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml[ \t\r\n].*?\?>", re.DOTALL)
 
 _BLANK = rb"[ \t\r\n]"
 _HEAD = re.compile(rb"(?:[^<>\"']|\"[^<\"]*\"|'[^<']*')*>")
@@ -104,10 +109,10 @@ class Cutting:
         probe = _probe(prolog, self._tag, self._options)
         if probe is None:
             return None
-        document = probe.getroottree().docinfo
-        encoding = (self._options["encoding"] or document.encoding or "utf-8").lower()
+        encoding = (self._options["encoding"] or _encoding(prolog)).lower()
         marked = prolog.startswith(b"\xef\xbb\xbf") and encoding != "utf-8"
-        if marked or not _PLAIN.fullmatch(encoding) or document.xml_version != "1.0":
+        version = probe.getroottree().docinfo.xml_version
+        if marked or not _PLAIN.fullmatch(encoding) or version != "1.0":
             return None
         self._prolog = prolog
         self._hold(self._held[len(prolog) :])
@@ -160,7 +165,9 @@ class Cutting:
     def _hold(self, held: bytes) -> None:
         self._held, self._at = held, 0
         entity = _ENTITY.search(held)
-        self._plain_until = len(held) if entity is None else entity.start()
+        plain = len(held) if entity is None else entity.start()
+        at = held.find(_ID, 0, plain)
+        self._plain_until = plain if at < 0 else at
 
 
 @dataclass
@@ -207,3 +214,14 @@ def _probe(prolog: bytes, tag: str, options: dict[str, Any]) -> "Element | None"
     if not ended or len(parser.feed_error_log) or etree.QName(ended[-1]).localname != tag:
         return None
     return ended[-1] if ended[-1].getparent() is not None else None
+
+
+def _encoding(prolog: bytes) -> str:
+    """The encoding that a document says it has; lxml tells it of one that is closed, and only then.
+
+    Its declaration alone is closed by an element of ASCII: names in the document may be other.
+    """
+    declaration = _DECLARATION.match(prolog)
+    if declaration is None:
+        return "utf-8"
+    return etree.fromstring(declaration[0] + b"<r/>").getroottree().docinfo.encoding or "utf-8"

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _MARK = " | "
 _TEXT = re.compile(rb">([^<]+)")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+"""Tags that are the same bytes in every encoding of what is cut, and mean themselves only."""
 
 BYTES_PER_CHARACTER = 10
 """Of a record, mark-up included, so that its beginning has enough text most of the time."""
@@ -67,8 +69,10 @@ class Around:
         return element
 
     def _is_well_formed(self, record: bytes) -> bool:
+        """Inside one more element: without a tree, the parser allows one level more."""
         try:
-            etree.fromstring(b"%b%b%b" % (self.before, record, self.after), self.verifier)
+            deeper = b"<r>%b%b%b</r>" % (self.before, record, self.after)
+            etree.fromstring(deeper, self.verifier)
         except etree.XMLSyntaxError:
             return False
         return not len(self.verifier.error_log)  # of prefixes that are not declared
@@ -93,6 +97,8 @@ class Fragment:
 
     def lacks(self, tag: str) -> bool:
         """Whether no element of the tag is in it for certain."""
+        if not _PLAIN.fullmatch(tag):
+            return False
         name = tag.encode()
         self.around.asked.add(name)
         return name == self.missing or (self.tree is None and name not in self.record)
