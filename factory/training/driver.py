@@ -35,7 +35,7 @@ from factory.training import profiles, workers
 from factory.training.follow import Tail
 from factory.training.messages import NamespaceMessageWriter
 from factory.training.reading import write_lock
-from factory.training.resume.start import Start, choose, shares
+from factory.training.resume.start import Start, choose, nothing_left, shares
 from factory.training.resume.watch import SUPERSEDED
 from factory.training.train import MONITOR, Job
 from factory.training.waiting import Ended, Waiting
@@ -146,7 +146,11 @@ class Driver:
         self.say("cluster", address)
         with workers.started(self.launch, self.ending.check) as ranks:
             self.say("workers", f"{len(ranks)} starting")
-            job = dataclasses.replace(self.job, start=self._start(ranks))
+            start = self._start(ranks)
+            if start is not None and nothing_left(start, self.launch.spec):
+                self.say("done", f"nothing left to do: step {start.checkpoint.step} was its last")
+                return
+            job = dataclasses.replace(self.job, start=start)
             prepared: list[Prepared] = self.waiting.all([rank.build.remote(job) for rank in ranks])
             self._write_record(prepared)
             self.say("build", f"{self.launch.spec.recipe} on the {self.launch.profile} profile")

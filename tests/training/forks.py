@@ -220,7 +220,9 @@ def _forked(body: Callable[[], int], log: Path) -> int:
 
 def _drive(request: dict[str, Any]) -> int:
     """What the driver does, with ranks that are forks. Told to stop, it asks them to save."""
+    from factory.training.driver import DONE
     from factory.training.reading import write_lock
+    from factory.training.resume.start import nothing_left
     from factory.training.resume.watch import SUPERSEDED
 
     os.setsid()
@@ -237,6 +239,8 @@ def _drive(request: dict[str, Any]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: attempt.stop())
     write_lock(namespace, launch, run)
     job = _job(launch, attempt, settings)
+    if job.start is not None and nothing_left(job.start, launch.spec):
+        return DONE
     log = Path(request["log"])
     if launch.redistribute:
         moving = _forked(lambda: _redistribute(job), log)

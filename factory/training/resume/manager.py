@@ -26,8 +26,11 @@ class Manager(DefaultCheckpointManager):
     def save(
         self, ctx: CheckpointSaveContext, callback_manager: "CallbackManager | None" = None
     ) -> None:
-        """Save as Bridge does, after the states of this step were taken."""
+        """Save as Bridge does, after the states of this step were taken; each step once."""
         if callback_manager is not None and PUBLISHER in callback_manager.user_state:
             publisher = cast("Publisher", callback_manager.user_state[PUBLISHER])
-            publisher.before_save(ctx.state.train_state.step)
+            step = ctx.state.train_state.step
+            if publisher.has(step):
+                return
+            publisher.before_save(step)
         super().save(ctx, callback_manager)

@@ -34,6 +34,7 @@ from factory.namespace.durable import write_new
 from factory.reports import Phase
 from factory.training.resume.identity import Identity
 from factory.training.resume.manager import PUBLISHER
+from factory.training.resume.once import Once
 from factory.training.resume.start import (
     STATES,
     Start,
@@ -100,6 +101,7 @@ class Publisher(Callback):
         self._started = started
         self._stateful = states
         self._start = start
+        self._once = Once(attempt.run, 0 if start is None else start.checkpoint.step)
         self._place = Place(0, 1, 0, leads=True)
         self._taken: deque[_Save] = deque()
         self._queue: queue.SimpleQueue[_Save | None] = queue.SimpleQueue()
@@ -131,14 +133,20 @@ class Publisher(Callback):
                     "with the data from their beginning."
                 )
 
+    def has(self, step: int) -> bool:
+        """Whether this step needs no save: it is the one last saved, or where the attempt began."""
+        return self._once.has(step)
+
     def before_save(self, step: int) -> None:
         """Take the states of the step that is being saved.
 
         Raises:
             Superseded: the run was taken over by a later attempt.
+            RunFailed: the directory that it would be saved into holds a complete checkpoint.
         """
         self._raise_failure()
         self._attempt.check()
+        self._once.begin(step)
         states = {name: dict(one.state()) for name, one in self._stateful.items()}
         self._taken.append(_Save(step, states))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from factory.discovery import recipe_values
 from factory.errors import ResumeRefused
 from factory.namespace import Damage, RunDirectory
 from factory.namespace.attempts import Attempt
@@ -22,6 +23,7 @@ from factory.namespace.checkpoints import (
     remove,
     set_aside,
 )
+from factory.spec import RunSpec
 
 STATES = "factory"
 """Directory in a checkpoint for the states that Bridge does not know of."""
@@ -73,6 +75,15 @@ def choose(attempt: Attempt, verify: Verify, say: Say) -> Checkpoint | None:
             "run goes on from the one before it",
         )
     return None
+
+
+def nothing_left(start: Start, spec: RunSpec) -> bool:
+    """Whether the checkpoint is of the last step that the spec asks for, or of a later one.
+
+    Bridge would train no step of such a run, and save into its complete checkpoint again.
+    """
+    steps = recipe_values(spec.recipe, spec.overrides)["train.train_iters"]
+    return isinstance(steps, int) and start.checkpoint.step >= steps
 
 
 def shares(names: Sequence[str], ranks: int) -> list[list[str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.errors import ResumeRefused, Superseded
+from factory.errors import ResumeRefused, RunFailed, Superseded
 from factory.namespace import Damage, Namespace
 from factory.namespace.attempts import Attempt
 from factory.namespace.checkpoints import (
@@ -16,13 +16,23 @@ from factory.namespace.checkpoints import (
     files_below,
     measured,
 )
+from factory.spec import RunSpec
 from factory.training.resume.identity import (
     DATA_PARALLEL_SIZE,
     LOADER_WORKERS,
     refuse_other_data,
 )
+from factory.training.resume.once import Once
 from factory.training.resume.redistribute import refuse_other_readers
-from factory.training.resume.start import choose, data_state_name, shares, states_name, states_of
+from factory.training.resume.start import (
+    Start,
+    choose,
+    data_state_name,
+    nothing_left,
+    shares,
+    states_name,
+    states_of,
+)
 
 
 @pytest.fixture
@@ -94,6 +104,29 @@ def test_an_attempt_that_was_replaced_touches_nothing(attempt: Attempt) -> None:
     with pytest.raises(Superseded):
         chosen(attempt)
     assert checkpoint_path(attempt.run, 40).exists()
+
+
+@pytest.mark.parametrize(("steps", "left"), [(40, False), (39, False), (41, True)])
+def test_a_run_that_has_its_last_step_has_nothing_left_to_do(attempt, steps, left) -> None:
+    spec = RunSpec(
+        recipe="debug.pretrain", mix="smoke", overrides={"train.train_iters": str(steps)}
+    )
+    checkpoint = saved(attempt, 40)
+    assert checkpoint is not None
+    assert nothing_left(Start(checkpoint), spec) != left
+
+
+def test_a_complete_checkpoint_is_never_saved_into_again(attempt) -> None:
+    saved(attempt, 40)
+    saved(attempt, 80)
+    saves = Once(attempt.run, 40)
+    assert saves.has(40)
+    assert not saves.has(80)
+    with pytest.raises(RunFailed, match="is complete already"):
+        saves.begin(80)
+    assert not saves.has(80)
+    saves.begin(60)
+    assert saves.has(60)
 
 
 def test_the_ranks_share_the_reading(attempt: Attempt) -> None:
