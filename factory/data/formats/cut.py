@@ -2,10 +2,11 @@
 
 Records of a large document follow each other with nothing but white space between them. Those are
 cut out of the bytes and parsed one by one, in the tags of the elements around them, in less time
-than a parser needs that keeps the whole document; see `markup`. From the first place on that is
-not so plain - a comment between two records, one inside another, any entity, an xml:id, anything that
-does not parse, the end of the last record - the rest is left to that parser, and so is every error: what was
-cut stands before it as so many lines and columns in comments, and positions are those of the file.
+than a parser needs that keeps the whole document; see `markup`. From the first place on that is not
+so plain - a comment between two records, one inside another, any entity, an xml:id, anything that
+does not parse, the end of the last record - the rest is left to that parser, and so is every error:
+what was cut stands before it as so many lines and columns in comments, and positions are those of
+the file.
 """
 
 import re

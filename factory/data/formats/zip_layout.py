@@ -72,7 +72,7 @@ def _directory(file: BufferedReader) -> int:
         file.seek(ends - LOCATOR_64.size)
         mark, _, record, _ = LOCATOR_64.unpack(file.read(LOCATOR_64.size))
         if mark == b"PK\x06\x07":
-            file.seek(record)
+            file.seek(min(record, size))  # it may say more than a file can have
             data = file.read(END_64.size)
             if len(data) < END_64.size or data[:4] != b"PK\x06\x06":
                 raise Gap("no second mark of its end where the first one says that it is")
@@ -92,7 +92,7 @@ def _member(file: BufferedReader, info: zipfile.ZipInfo, directory: int) -> tupl
     header = LOCAL.unpack(data)
     name, extra = file.read(header[9]), file.read(header[10])
     end = info.header_offset + LOCAL.size + len(name) + len(extra) + info.compress_size
-    if not info.flag_bits & _STREAMED:
+    if not info.flag_bits & _STREAMED or end > directory:
         return extra, end
     file.seek(end)
     after = file.read(24)
