@@ -2,11 +2,14 @@
 
 `checkpoints/iter_0000040` is one once `complete.json` lies in it. That file comes last, in one
 step, and lists every other file with its size and sha256. What a crash left half written has none,
-and is no checkpoint to anybody. The trainer writes them, `factory.training.resume` completes them.
+and is no checkpoint to anybody. One whose marker is damaged completes
+nothing either, but was not left half written: it is kept for a person to look at. The trainer
+writes checkpoints, `factory.training.resume` completes them.
 """
 
 import hashlib
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Collection, Mapping
@@ -18,6 +21,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from factory.namespace.durable import sync, write_new
+from factory.namespace.failures import explained
 from factory.namespace.integrity import Damage
 from factory.namespace.manifest import FileEntry
 from factory.namespace.runs import RunDirectory
@@ -31,6 +35,7 @@ REMOVED = "removed"
 """Directory beside the checkpoints for those that are being removed."""
 
 _PREFIX = "iter_"
+_NAME = re.compile(_PREFIX + r"\d{7,}")
 _PARALLEL_FILES = 8
 
 
@@ -71,15 +76,32 @@ def checkpoint_path(run: RunDirectory, step: int) -> Path:
 
 
 def complete_checkpoints(run: RunDirectory) -> list[Checkpoint]:
-    """Every complete checkpoint, oldest first. A marker that cannot be read completes nothing."""
-    found = [_read(path) for path in (run.path / CHECKPOINTS).glob(f"{_PREFIX}*")]
-    return sorted((one for one in found if one is not None), key=lambda one: one.step)
+    """Every complete checkpoint, oldest first. A marker that is damaged completes nothing.
+
+    Raises:
+        NamespaceError: a marker cannot be read, so nobody knows whether it completes anything.
+    """
+    found = [_read(run, path) for path in _directories(run)]
+    return sorted((one for one in found if isinstance(one, Checkpoint)), key=lambda one: one.step)
 
 
 def incomplete_checkpoints(run: RunDirectory) -> list[Path]:
-    """What was begun and never completed."""
-    folders = sorted((run.path / CHECKPOINTS).glob(f"{_PREFIX}*"))
-    return [path for path in folders if _read(path) is None]
+    """What was begun and never completed: without a marker. Nothing of another name is.
+
+    Raises:
+        NamespaceError: a marker cannot be read.
+    """
+    return [path for path in _directories(run) if _read(run, path) is None]
+
+
+def damaged_markers(run: RunDirectory) -> dict[Path, Damage]:
+    """Checkpoints whose marker is there and says nothing that holds, with what is wrong with it.
+
+    Raises:
+        NamespaceError: a marker cannot be read.
+    """
+    found = {path: _read(run, path) for path in _directories(run)}
+    return {path: one for path, one in found.items() if isinstance(one, Damage)}
 
 
 def measured(directory: Path, names: Collection[str]) -> dict[str, FileEntry]:
@@ -139,12 +161,25 @@ def files_below(directory: Path) -> list[str]:
     )
 
 
-def _read(path: Path) -> Checkpoint | None:
+def _directories(run: RunDirectory) -> list[Path]:
+    """Those that a trainer has made; somebody's copy beside them has another name."""
+    folders = sorted((run.path / CHECKPOINTS).glob(f"{_PREFIX}*"))
+    return [path for path in folders if _NAME.fullmatch(path.name) and path.is_dir()]
+
+
+def _read(run: RunDirectory, path: Path) -> Checkpoint | Damage | None:
+    with explained(run.root, f"reading the checkpoints of {run}"):
+        try:
+            data = (path / MARKER).read_bytes()
+        except FileNotFoundError:
+            return None
     try:
-        marker = Marker.model_validate_json((path / MARKER).read_bytes())
-    except (OSError, ValidationError):
-        return None
-    return Checkpoint(path, marker) if path.name == f"{_PREFIX}{marker.step:07d}" else None
+        marker = Marker.model_validate_json(data)
+    except ValidationError:
+        return Damage(MARKER, "is cut off or damaged")
+    if path.name != f"{_PREFIX}{marker.step:07d}":
+        return Damage(MARKER, f"is of step {marker.step}")
+    return Checkpoint(path, marker)
 
 
 def _entry(path: Path) -> FileEntry:

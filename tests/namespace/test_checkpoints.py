@@ -19,6 +19,7 @@ from factory.namespace.checkpoints import (
     checkpoint_path,
     complete,
     complete_checkpoints,
+    damaged_markers,
     files_below,
     incomplete_checkpoints,
     measured,
@@ -67,13 +68,31 @@ def test_a_marker_that_is_cut_completes_nothing(run: RunDirectory, cut: int) -> 
     finish(path, 40)
     (path / MARKER).write_bytes((path / MARKER).read_bytes()[:cut])
     assert complete_checkpoints(run) == []
-    assert incomplete_checkpoints(run) == [path]
+    assert incomplete_checkpoints(run) == [], "it was complete once, so nobody may remove it"
+    assert [(one, found.path) for one, found in damaged_markers(run).items()] == [(path, MARKER)]
 
 
 def test_a_marker_of_another_step_completes_nothing(run: RunDirectory) -> None:
     path = finish(begin(run, 40), 40).path
     path.replace(checkpoint_path(run, 80))
-    assert complete_checkpoints(run) == []
+    assert complete_checkpoints(run) == incomplete_checkpoints(run) == []
+    assert list(damaged_markers(run)) == [checkpoint_path(run, 80)]
+
+
+def test_what_somebody_put_beside_them_is_none_of_them(run: RunDirectory) -> None:
+    path = begin(run, 40)
+    path.rename(path.with_name("iter_0000040.keep"))
+    path.with_name("iter_0000080").write_text("a file")
+    assert complete_checkpoints(run) == incomplete_checkpoints(run) == []
+    assert damaged_markers(run) == {}
+
+
+def test_a_marker_that_cannot_be_read_is_not_taken_for_missing(run: RunDirectory) -> None:
+    path = begin(run, 40)
+    (path / MARKER).symlink_to(MARKER)  # a loop: no read comes through, whoever reads
+    for find in (complete_checkpoints, incomplete_checkpoints, damaged_markers):
+        with pytest.raises(OSError, match="symbolic links"):
+            find(run)
 
 
 def test_it_is_completed_once(run: RunDirectory) -> None:

@@ -19,6 +19,7 @@ from factory.namespace.checkpoints import (
     CHECKPOINTS,
     Checkpoint,
     complete_checkpoints,
+    damaged_markers,
     incomplete_checkpoints,
     remove,
     set_aside,
@@ -63,18 +64,24 @@ def choose(attempt: Attempt, verify: Verify, say: Say) -> Checkpoint | None:
     attempt.check()
     for path in incomplete_checkpoints(attempt.run):
         remove(path)
+    for path, found in damaged_markers(attempt.run).items():
+        _set_aside(attempt, path, [found], say)
     for checkpoint in reversed(complete_checkpoints(attempt.run)):
         damage = verify(checkpoint)
         if not damage:
             return checkpoint
-        shown = "; ".join(f"{one.path} {one.problem}" for one in damage[:SHOWN])
-        kept = set_aside(attempt.run, checkpoint.path, attempt.number)
-        say(
-            "damaged checkpoint",
-            f"step {checkpoint.step} cannot be loaded: {shown}. It was moved to {kept}, and the "
-            "run goes on from the one before it",
-        )
+        _set_aside(attempt, checkpoint.path, damage, say)
     return None
+
+
+def _set_aside(attempt: Attempt, path: Path, damage: Sequence[Damage], say: Say) -> None:
+    shown = "; ".join(f"{one.path} {one.problem}" for one in damage[:SHOWN])
+    kept = set_aside(attempt.run, path, attempt.number)
+    say(
+        "damaged checkpoint",
+        f"step {int(path.name.rpartition('_')[2])} cannot be loaded: {shown}. It was moved to "
+        f"{kept}, and the run goes on from the newest one that can",
+    )
 
 
 def nothing_left(start: Start, spec: RunSpec) -> bool:

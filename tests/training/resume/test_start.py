@@ -90,6 +90,22 @@ def test_a_damaged_newest_one_gives_way_to_the_one_before_loudly(attempt: Attemp
     }
 
 
+def test_one_with_a_damaged_marker_is_set_aside_loudly_and_not_removed(attempt: Attempt) -> None:
+    for step in (40, 80):
+        saved(attempt, step)
+    marker = checkpoint_path(attempt.run, 80) / "complete.json"
+    marker.write_bytes(marker.read_bytes()[:-20])
+    copy = checkpoint_path(attempt.run, 40).with_name("iter_0000040.keep")
+    copy.mkdir()
+    found, said = chosen(attempt)
+    assert found is not None
+    assert found.step == 40
+    assert "step 80 cannot be loaded: complete.json is cut off" in said[0][1]
+    kept = attempt.run.path / "checkpoints" / "damaged" / "iter_0000080.attempt-2"
+    assert (kept / "__0_0.distcp").is_file()
+    assert copy.is_dir()
+
+
 def test_with_all_of_them_damaged_the_run_begins_again(attempt: Attempt) -> None:
     saved(attempt, 40)
     (checkpoint_path(attempt.run, 40) / states_name(0)).unlink()
