@@ -89,7 +89,9 @@ class FactoryPipesClient(dg.PipesClient):
                 f"The run was preempted (exit code {PREEMPTED}). Attempt {attempt} goes on from "
                 + (f"the checkpoint of step {saved}." if saved else "the beginning.")
             )
-            launch = launch.model_copy(update={"attempt": attempt, "fresh_data": False})
+            if _has_saved(run_directory, launch.attempt):  # else the next begins where this one did
+                launch = launch.model_copy(update={"fresh_data": False, "redistribute": False})
+            launch = launch.model_copy(update={"attempt": attempt})
             clocks.begin_again()
 
     def _attempt(
@@ -257,6 +259,10 @@ class _Clocks:
 def _steps_saved(run: RunDirectory) -> int:
     """The step of the newest complete checkpoint; 0 where there is none."""
     return max((checkpoint.step for checkpoint in complete_checkpoints(run)), default=0)
+
+
+def _has_saved(run: RunDirectory, attempt: int) -> bool:
+    return any(checkpoint.marker.attempt == attempt for checkpoint in complete_checkpoints(run))
 
 
 def _local(settings: Settings) -> Backend:

@@ -117,6 +117,8 @@ class Runner:
     spec: RunSpec = field(default_factory=lambda: RunSpec(recipe="debug.pretrain", mix="smoke"))
     grace_seconds: float = 10.0
     cluster: PlainCluster | None = None
+    resumed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What a resumption says of its launch."""
 
     def start(self, launch: Launch, run_directory: RunDirectory) -> RunCluster:
         assert self.cluster is not None
@@ -129,6 +131,7 @@ class Runner:
         @dg.op
         def train(context: dg.OpExecutionContext) -> None:
             launch = launch_of(context.run_id, self.classification, self.spec)
+            launch = launch.model_copy(update=dict(self.resumed))
             run = Namespace(self.settings.root).open_run(self.classification, context.run_id)
             directories.append(run)
             self.cluster = PlainCluster(
@@ -423,6 +426,29 @@ def test_as_long_as_it_gets_on_it_may_be_preempted(
     assert outcome.result.success
     assert sum("was preempted" in line for line in outcome.lines) == 4
     assert any("goes on from the checkpoint of step 4" in line for line in outcome.lines)
+
+
+SAYS_ITS_DATA = """
+with opened as pipes:
+    launch = pipes.get_extra("launch")
+    print(launch["attempt"], launch["fresh_data"], launch["redistribute"], flush=True)
+if launch["attempt"] == 2: sys.exit(75)
+opened = contextlib.nullcontext(pipes)
+"""
+
+
+def test_data_that_begin_again_do_so_until_the_first_checkpoint(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FACTORY_ROOT", str(runner.settings.root))
+    runner.resumed = {"attempt": 2, "fresh_data": True, "redistribute": True}
+    outcome = runner.run("import contextlib" + SAYS_ITS_DATA + CHECKPOINT.replace("< 5", "< 4"))
+    assert outcome.result.success
+    assert (outcome.run.path / "logs" / "driver.log").read_text().splitlines() == [
+        "2 True True",
+        "3 True True",
+        "4 False False",
+    ]
 
 
 def test_the_time_of_all_attempts_counts_against_the_limit(
