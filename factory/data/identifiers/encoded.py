@@ -8,6 +8,7 @@ at, so that decoding can hide nothing. Positions lead back to where the encoded 
 import base64
 import binascii
 import html
+import quopri
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -27,16 +28,30 @@ BINARY_CHARACTERS = 200
 """Base64 of this length that is no text is a packed file; a shorter one may be a digest."""
 
 _ESCAPES = re.compile(
-    r"""(?P<entity>&(?:amp;)*(?:\#\d{1,7};?|\#x[\da-f]{1,6};?|[a-z][a-z\d]{1,30};))
+    r"""(?P<entity>&(?:amp;)*(?:\#0*\d{1,7};?|\#x0*[\da-f]{1,6};?|[a-z][a-z\d]{1,30};))
       | (?P<percent>(?:%(?:25)*[\da-f]{2})+)
       | (?<!\\)(?:(?P<unicode>(?:\\+u[\da-f]{4})+)|(?P<byte>(?:\\+x[\da-f]{2})+)
           |\\+(?P<sign>[nrt"'/]))
-      | (?P<printable>=[ \t]*\r?\n|=40|(?-i:(?:=[89A-F][\dA-F]){2,}))
+      | (?P<word>=\?[\w*-]{1,60}\?q\?[!->@-~]{0,300}\?=(?:\s{1,9}(?==\?))?)
+      | (?P<printable>=[ \t]*\r?\n|(?-i:=[2-7][\dA-F]|(?:=[89A-F][\dA-F]){2,}))
       | (?P<tag></?[a-z][^<>]{0,300}>)
       | (?<=\d)-[ \t]*\r?\n[ \t>]{0,8}(?=\d)""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""In HTML, addresses, JSON and program text, quoted-printable; tags; a number broken over lines."""
+"""In HTML, addresses, JSON and program text, quoted-printable and words of mail headers in it (RFC
+2045 and 2047); tags; a number broken over lines."""
+
+_QUOTED = re.compile(
+    r"""=2E(?=[A-Za-z])|=3D(?=["'\w])|=0[AD]|(?:=[89A-F][\dA-F]){2}|^[^\n]{60,76}[^\s=]=\r?$""",
+    re.MULTILINE,
+)
+"""What only quoted-printable has: in other texts, `=40` is a value."""
+
+_DOMAIN = re.compile(
+    r"(?!(?:mg|mcg|g|ml|l|iu|u|units?|mmol|sec|min|h)\.)[A-Za-z][\w-]{0,62}"
+    r"(?:\.[\w-]{1,63}){0,4}\.(?:[a-z]{2,63}|[A-Z]{2,63})(?!\w)"
+)
+"""What follows the sign of an address, and no dose: `=40example.org`, not `=40mg.po`."""
 
 _SIGNS = {"n": "\n", "r": "\n", "t": "\t"}
 
@@ -122,7 +137,8 @@ def layers(text: str) -> Iterator[Layer]:
 
 def _decoded(below: Layer) -> Layer:
     """Escapes first, then what is packed: an escape may stand inside base64, but not around it."""
-    escaped = _replaced(below, _ESCAPES, _unescaped)
+    quoted = "=" in below.text and _QUOTED.search(below.text) is not None
+    escaped = _replaced(below, _ESCAPES, lambda match: _unescaped(match, quoted=quoted))
     return escaped if escaped.parts else _replaced(below, _PACKED, _unpacked)
 
 
@@ -145,7 +161,7 @@ def _replaced(below: Layer, pattern: re.Pattern[str], read: Reader) -> Layer:
     return Layer("".join([*pieces, below.text[last:]]), below, parts, packed)
 
 
-def _unescaped(match: re.Match[str]) -> str | None:
+def _unescaped(match: re.Match[str], *, quoted: bool) -> str | None:
     whole, group = match[0], match.lastgroup
     if group == "sign":
         return _SIGNS.get(match["sign"].lower(), match["sign"])
@@ -153,6 +169,8 @@ def _unescaped(match: re.Match[str]) -> str | None:
         return "" if _INLINE.match(whole) else " "
     if group is None:
         return "-"
+    if group == "printable" and not quoted and _is_value(match):
+        return None
     value = _VALUES[group](whole)
     return None if value == whole else normal(value).text
 
@@ -176,6 +194,22 @@ def _byte(text: str) -> str:
     return data.decode("utf-8", errors="replace")
 
 
+def _is_value(match: re.Match[str]) -> bool:
+    """Whether `=40` is a number behind a sign, in a text that shows no quoted-printable."""
+    whole = match[0]
+    if len(whole) > 3 or "\n" in whole:
+        return False
+    return whole != "=40" or _DOMAIN.match(match.string, match.end()) is None
+
+
+def _word(text: str) -> str:
+    data = quopri.decodestring(text.rstrip()[:-2].split("?", 3)[3], header=True)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("cp1252", errors="replace")
+
+
 def _printable(text: str) -> str:
     if "\n" in text:
         return ""
@@ -187,6 +221,7 @@ _VALUES: dict[str, Callable[[str], str]] = {
     "percent": _percent,
     "unicode": _unicode,
     "byte": _byte,
+    "word": _word,
     "printable": _printable,
 }
 
