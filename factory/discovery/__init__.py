@@ -18,6 +18,7 @@ from factory.discovery.files import (
     calls,
     declaring_files,
     load,
+    parsed,
     refuse_hidden,
     shown,
 )
@@ -135,10 +136,13 @@ def job_names(folder: Path | None = None) -> frozenset[str] | None:
     """Names of the training jobs under `definitions/jobs`, found without importing one.
 
     None where a name is not spelled out: only Dagster, which takes seconds to load, knows then.
+
+    Raises:
+        DeclarationError: a file is no Python.
     """
     names: set[str] = set()
     for file in declaring_files((folder or definitions_folder()) / "jobs"):
-        for call in calls(ast.walk(ast.parse(file.read_bytes())), "training_job"):
+        for call in calls(ast.walk(parsed(file)), "training_job"):
             name = next(
                 (one.value for one in call.keywords if one.arg == "name"), (*call.args, None)[0]
             )

@@ -40,12 +40,35 @@ def refuse_hidden(root: Path, what: str) -> Iterator[DeclarationError]:
         )  # for a thousand files, parsing paths takes a while
         if "/_" not in path or "/." in path:
             continue
-        for call in calls(_made_on_import(ast.parse(file.read_bytes())), what):
+        try:
+            tree = parsed(file)
+        except DeclarationError as problem:
+            yield problem
+            continue
+        for call in calls(_made_on_import(tree), what):
             yield DeclarationError(
                 f"{shown(file)}, line {call.lineno}: {what}(...) declares nothing here, because a "
                 "name in that path starts with '_', which marks helpers. Rename the file or the "
                 "folder, or make it inside a function if it only helps others."
             )
+
+
+def parsed(file: Path) -> ast.Module:
+    """The syntax tree of a file, which is not imported.
+
+    Raises:
+        DeclarationError: it is no Python.
+    """
+    try:
+        return ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None)
+        where = "" if line is None else f", line {line}"
+        what = getattr(error, "msg", None) or str(error) or type(error).__name__
+        raise DeclarationError(
+            f"{shown(file)}{where}: cannot be read as Python, so what it declares is unknown: "
+            f"{what}. Mend it, or take the file away."
+        ) from error
 
 
 def calls(nodes: Iterable[ast.AST], name: str) -> Iterator[ast.Call]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from factory.discovery.files import parsed
 from factory.errors import SpecError
 from factory.overrides import Field, Value, parse_all
 
@@ -21,7 +22,7 @@ def recipe_names() -> list[str]:
         f"{file.stem}.{node.name}"
         for file in sorted(RECIPES.glob("*.py"))
         if file.stem not in ("__init__", "fields") and not file.stem.startswith("_")
-        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        for node in parsed(file).body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
     ]
 

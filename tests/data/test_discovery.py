@@ -122,6 +122,29 @@ def test_helpers_may_make_datasets_for_others(folder):
     assert set(discovery.datasets(folder)) == {"public/text/rows"}
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("x = 1\ndef (:\n", r"_helper\.py, line 2: cannot be read as Python, .*: invalid syntax"),
+        ("x = 1\0", r"_helper\.py: cannot be read as Python, .*: source code .* null bytes"),
+        ("# -*- coding: nonsense -*-\n", r"_helper\.py.*: cannot be read as Python"),
+    ],
+)
+def test_a_helper_that_is_no_python_is_named(folder, content, says):
+    put(folder, "rows.py", "1 / 0\n")
+    put(folder, "_helper.py", content)
+    with pytest.raises(DeclarationError, match=says) as caught:
+        discovery.datasets(folder)
+    assert "ZeroDivisionError" in str(caught.value), "and the others are told as well"
+
+
+def test_a_file_of_jobs_that_is_no_python_is_named(tmp_path):
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "one.py").write_text("def (:")
+    with pytest.raises(DeclarationError, match=r"one\.py, line 1: cannot be read as Python"):
+        discovery.job_names(tmp_path)
+
+
 def test_jobs_are_found_by_name_without_dagster(tmp_path):
     jobs = tmp_path / "jobs"
     jobs.mkdir()

@@ -209,6 +209,11 @@ PLACES = (
             "test_a_declaration_where_nothing_looks_for_it",
         ),
         ("a file that Python cannot read", " cannot be imported: ", FILE),
+        (
+            "a helper, or a file of jobs, that is no Python",
+            "cannot be read as Python",
+            "test_a_helper_that_is_no_python_is_named",
+        ),
     ),
     *of(
         "discovery/__init__.py",
