@@ -54,6 +54,18 @@ def began_with(run: RunDirectory) -> RunSpec:
     raise SpecError(f"{run} left no spec, so it never began. Launch it again.")
 
 
+def keep_spec(run: RunDirectory, launch: Launch) -> None:
+    """Write the spec of an attempt, in place of that of an equal one which no driver began.
+
+    Raises:
+        NamespaceError: a driver has claimed the attempt, and its spec is there.
+    """
+    name = "spec.json" if launch.attempt == 1 else f"spec.{launch.attempt}.json"
+    if last_attempt(run) < launch.attempt:
+        (run.path / name).unlink(missing_ok=True)
+    run.create(name, (launch.spec.model_dump_json(indent=2) + "\n").encode())
+
+
 def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
     """The next attempt of the run that the tags name, with the versions that it began with.
 

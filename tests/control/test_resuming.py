@@ -5,7 +5,7 @@ import pytest
 from factory.control import clusters
 from factory.control.code_identity import code_identity
 from factory.control.resources import Factory, resources
-from factory.control.resuming import FRESH_DATA, RESUMES, began_with, resumed, tags_of
+from factory.control.resuming import FRESH_DATA, RESUMES, began_with, keep_spec, resumed, tags_of
 from factory.control.training import training_job
 from factory.errors import DeclarationError, GateRefused, NamespaceError, SpecError
 from factory.namespace import Namespace, RunDirectory
@@ -116,6 +116,20 @@ def test_the_spec_of_the_last_attempt_is_what_goes_on(run) -> None:
     assert began_with(run) == SPEC, "an attempt that wrote none has that of the one before"
     run.create("spec.2.json", later.model_dump_json().encode())
     assert began_with(run) == later
+
+
+def test_a_resumption_that_no_driver_began_is_no_obstacle_to_the_next(run, factory) -> None:
+    began(run)
+    saved(run, 40)
+    for workers in (2, 3):
+        spec = SPEC.model_copy(update={"workers": workers})
+        keep_spec(run, resumed(spec, tags_of(run.run_id), factory))
+    again = resumed(SPEC, tags_of(run.run_id), factory)
+    assert again.attempt == 2
+    Attempt(run, 2).claim()
+    assert began_with(run).workers == 3
+    with pytest.raises(NamespaceError, match=r"spec\.2\.json exists already"):
+        keep_spec(run, again)
 
 
 def test_the_tag_reaches_the_gate_of_a_job(bench: Bench) -> None:
