@@ -46,8 +46,8 @@ class Sampler:
 
     It takes the source that would be furthest behind its share after one more sample. In the basis
     `sample` no source is ever a whole sample ahead of its share; in the others none is by more than
-    the longest sample so far. So shares come within one sample of what was declared, however long
-    the run.
+    the longest sample so far. Readers but the first begin up to half a sample off, so theirs come
+    within a sample and a half of what was declared, however long the run.
 
     Shares count from when they last changed: what was drawn under others is not made up for. They
     change with `use`, and when a source has reached its cap of epochs and leaves.
@@ -93,12 +93,15 @@ class Sampler:
         return tuple(self._shares)
 
     def use(self, weights: Sequence[float]) -> None:
-        """Go on with these weights: a stage begins. Equal weights change nothing.
+        """Go on with these weights: a stage begins. Equal weights leave the shares as they are.
 
         Raises:
             RunFailed: no source is left to draw from.
         """
-        if tuple(weights) != self._weights:
+        self._barren = [0] * len(self._supply)  # in another context other samples are dropped
+        if tuple(weights) == self._weights:
+            self._shares = self._allowed()
+        else:
             self._weights = tuple(map(float, weights))
             self._begin()
 

@@ -23,7 +23,6 @@ from factory.data.stream.collate import Fragment, Laid, collate
 from factory.data.stream.drawn import Drawn
 from factory.data.stream.pictures import PICTURES, with_pictures
 from factory.data.stream.reader import Reader
-from factory.errors import RunFailed
 
 ACCOUNT = "account"
 """Where a batch has its `BatchAccount`."""
@@ -77,8 +76,6 @@ class Batches(BaseWrapperDataset[Drawn, dict[str, Any]]):
         self._waiting = 0
         """Sequences that are not given yet."""
 
-        self._ended: RunFailed | None = None
-
     def len_worker(self, worker_idx: int | None = None) -> int:
         """Samples to draw from; of how many batches they are part, only reading tells."""
         return self.blend.len_worker(worker_idx)
@@ -107,26 +104,25 @@ class Batches(BaseWrapperDataset[Drawn, dict[str, Any]]):
         if self._given == len(self._packs):
             self._pack([])
         if not self._packs:
-            raise self._ended or RuntimeError("A full buffer gave no pack; a defect of the packer.")
+            raise self.blend.ended or RuntimeError(
+                "A full buffer gave no pack; a defect of the packer."
+            )
         laid = self._packs[self._given]
         self._given += 1
         self._waiting -= len(laid.pack.pieces)
         return laid
 
     def _fill(self, drawing: Iterator[Drawn]) -> None:
-        """Draw until the buffer is full, or there is nothing more to draw."""
-        try:
-            while self._ended is None and self._waiting < self.lock.packing.buffer:
-                made = next(drawing)
-                for reason, (samples, tokens) in made.dropped.items():
-                    before = self._dropped.get((made.source, reason), (0, 0))
-                    total = (before[0] + samples, before[1] + tokens)
-                    self._dropped[made.source, reason] = total
-                if made.sequences:
-                    self._buffer.append(made)
-                    self._waiting += len(made.sequences)
-        except RunFailed as ended:
-            self._ended = ended
+        """Draw until the buffer is full, or there is nothing more to draw in this stage."""
+        while self.blend.ended is None and self._waiting < self.lock.packing.buffer:
+            made = next(drawing)
+            for reason, (samples, tokens) in made.dropped.items():
+                before = self._dropped.get((made.source, reason), (0, 0))
+                total = (before[0] + samples, before[1] + tokens)
+                self._dropped[made.source, reason] = total
+            if made.sequences:
+                self._buffer.append(made)
+                self._waiting += len(made.sequences)
 
     def _pack(self, carried: list[Fragment]) -> None:
         """Pack all that waits, for the stage's context; `carried` was packed for a shorter one."""

@@ -4,6 +4,7 @@ The next source is chosen after the last sample has become tokens, so shares of 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from megatron.energon import WorkerConfig
@@ -18,7 +19,11 @@ from factory.errors import RunFailed
 
 
 class Blend(BaseWrapperDataset[Any, Drawn]):
-    """Samples of one loader worker. `enter` a stage before anything is drawn."""
+    """Samples of one loader worker. `enter` a stage before anything is drawn.
+
+    A stage may end before its steps do, where the caps of the mix leave nothing to draw. The next
+    one may have something again, and the iterator goes on with it.
+    """
 
     def __init__(
         self,
@@ -37,7 +42,9 @@ class Blend(BaseWrapperDataset[Any, Drawn]):
         """Begin anew."""
         self.context = 0
         self._made: Sampler | None = None
-        self._ended: RunFailed | None = None
+        self._stage: int | None = None
+        self.ended: RunFailed | None = None
+        """Why nothing more can be drawn in this stage."""
 
     @property
     def sampler(self) -> Sampler:
@@ -60,22 +67,24 @@ class Blend(BaseWrapperDataset[Any, Drawn]):
         return self._made
 
     def enter(self, stage: int) -> None:
-        """Draw for this stage from now on."""
+        """Draw for this stage from now on, as far as it leaves anything to draw."""
+        if stage == self._stage:
+            return
+        self._stage, self.ended = stage, None
         self.context = self.lock.stages[stage].context
-        self.sampler.use(self.lock.stages[stage].weights)
+        try:
+            self.sampler.use(self.lock.stages[stage].weights)
+        except RunFailed as ended:
+            self.ended = ended
 
     def len_worker(self, worker_idx: int | None = None) -> int:
         """Samples of all sources."""
         return sum(dataset.len_worker(worker_idx) for dataset in self.datasets)
 
     def __iter__(self) -> Iterator[Drawn]:
-        """Endlessly, or until the caps of the mix leave nothing.
-
-        Raises:
-            RunFailed: there is nothing more to draw.
-        """
+        """Endlessly. Nothing may be asked of it while the stage has `ended`."""
         reading = [iter(dataset) for dataset in self.datasets]
-        while self._ended is None:
+        while True:
             source = self.sampler.choose()
             made = self._drawn(source, self.context, next(reading[source]))
             try:
@@ -86,9 +95,8 @@ class Blend(BaseWrapperDataset[Any, Drawn]):
                     loss_tokens=made.loss_tokens,
                 )
             except RunFailed as ended:
-                self._ended = ended  # this sample was the last one
+                self.ended = ended  # this sample was the last one
             yield made
-        raise self._ended
 
     def restore_sample(self, restore_key: tuple[Any, ...]) -> Drawn:
         """A sample that was drawn before, as it was drawn."""
@@ -106,16 +114,21 @@ class Blend(BaseWrapperDataset[Any, Drawn]):
         """Of the sampler, beside those of the sources."""
         state = super().save_state()
         state["sampler"] = self.sampler.state()
+        state["stage"] = self._stage
+        state["ended"] = None if self.ended is None else str(self.ended)
         return state
 
     def restore_state(self, state: FlexState) -> None:
         """Go on from there."""
         super().restore_state(state)
         saved = cast("dict[str, int | list[int]]", state["sampler"])
-        try:
+        with suppress(RunFailed):  # the stage has ended then, as the state says
             self.sampler.restore(saved)
-        except RunFailed as ended:
-            self._ended = ended
+        self._stage = cast("int | None", state["stage"])
+        if self._stage is not None:
+            self.context = self.lock.stages[self._stage].context
+        said = cast("str | None", state["ended"])
+        self.ended = None if said is None else RunFailed(said)
 
     def config(self) -> dict[str, Any]:
         """What decides the samples."""
