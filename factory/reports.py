@@ -112,8 +112,8 @@ class RealizedSource(BaseModel, frozen=True, extra="forbid"):
     band: float = Field(description="How far from it the share may be without an alarm.")
     within: bool = Field(description="Whether it is.")
     epochs: float = Field(
-        description="Times that the source was seen: distinct samples over its size in the first "
-        "round, and after it all samples seen over its size. What was only drawn does not count."
+        description="Times that the source was read, what was dropped included: distinct samples "
+        "over its size in the first round, and all that were read over it afterwards."
     )
     coverage: float = Field(description="Share of the source's samples seen at least once.")
     max_epochs: float | None = Field(description="Its cap.")

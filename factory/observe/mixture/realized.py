@@ -83,8 +83,10 @@ def realized(lock: MixLock, lines: Sequence[MixtureLine], readers: int) -> Reali
 
 
 def epochs(counts: SourceCounts, size: int) -> float:
-    """How often a source was seen. What was drawn and then dropped, or waits, does not count."""
-    return (counts.distinct if counts.samples <= size else counts.samples) / size
+    """How often a source was read, what was dropped included. What only waits does not count."""
+    dropped = sum(samples for samples, _ in counts.dropped.values())
+    used = counts.samples + dropped
+    return (counts.distinct + dropped if used <= size else used) / size
 
 
 def totals_of(line: MixtureLine) -> Totals:

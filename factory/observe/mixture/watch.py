@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from factory.data.stream.account import DOCUMENTS, SAMPLES
 from factory.observe.mixture.drift import Judged, judged
 from factory.observe.mixture.plan import MAX_EPOCHS, Plan
-from factory.observe.mixture.totals import COLUMNS, Totals
+from factory.observe.mixture.totals import COLUMNS, Totals, none
 from factory.reports import MixtureLine, SourceCounts
 
 WINDOW_SAMPLES = 2_000
@@ -33,7 +33,7 @@ class Watch:
         self.plan = plan
         self.steps = steps
         self.since = since
-        nothing = _Mark(since, np.zeros((len(plan.sources), len(COLUMNS)), np.int64))
+        nothing = _Mark.of(since, none(len(plan.sources)))
         self._first = self._before = self._window = self._changed = nothing
         self._settled = 0
         self._out: set[int] = set()
@@ -47,7 +47,7 @@ class Watch:
 
     def line(self, step: int, totals: Totals) -> MixtureLine:
         """The line of a step, from everything that was seen up to it."""
-        now = _Mark(step, totals.counts)
+        now = _Mark.of(step, totals)
         spent = self._spent | self.plan.spent(totals)
         notes = [self._cap_note(source, step) for source in sorted(spent - self._spent)]
         steady = spent == self._spent and self._before.documents >= self._settled
@@ -86,6 +86,7 @@ class Watch:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint."""
         self.since = state["since"]
+        self._first = _Mark.of(self.since, none(len(self.plan.sources)))
         self._before = _Mark.restored(state["before"])
         self._window = _Mark.restored(state["window"])
         self._changed = _Mark.restored(state["changed"])
@@ -134,14 +135,14 @@ class Watch:
     def _reaches(self, now: "_Mark") -> dict[str, int]:
         """When sources will have been read as often as they may.
 
-        At their pace since shares last changed.
+        At their pace since shares last changed. What was drawn and then dropped was read, too.
         """
         before = self._changed if now.step > self._changed.step else self._first
         steps = now.step - before.step
         found: dict[str, int] = {}
         for at, source in enumerate(self.plan.sources):
-            seen = int(now.counts[at, SAMPLES])
-            pace = (seen - int(before.counts[at, SAMPLES])) / max(1, steps)
+            seen = now.used[at]
+            pace = (seen - before.used[at]) / max(1, steps)
             left = (source.max_epochs or MAX_EPOCHS) * source.size - seen
             if pace > 0 and left > 0 and at not in self._spent:
                 step = now.step + math.ceil(left / pace)
@@ -153,21 +154,27 @@ class Watch:
 class _Mark:
     """The counts at the end of a step."""
 
-    def __init__(self, step: int, counts: NDArray[Any]) -> None:
+    def __init__(self, step: int, counts: NDArray[Any], used: list[int]) -> None:
         self.step = step
         self.counts = counts.astype(np.int64)
+        self.used = used
+        """Samples of each source that were trained on or dropped."""
+
+    @classmethod
+    def of(cls, step: int, totals: Totals) -> "_Mark":
+        return cls(step, totals.counts, [totals.used(at) for at in range(len(totals.counts))])
 
     @property
     def documents(self) -> int:
         return int(self.counts[:, DOCUMENTS].sum())
 
     def state(self) -> list[Any]:
-        return [self.step, self.counts.tolist()]
+        return [self.step, self.counts.tolist(), self.used]
 
     @classmethod
     def restored(cls, state: list[Any]) -> "_Mark":
-        step, counts = state
-        return cls(step, np.array(counts, np.int64).reshape(-1, len(COLUMNS)))
+        step, counts, used = state
+        return cls(step, np.array(counts, np.int64).reshape(-1, len(COLUMNS)), used)
 
 
 def _counts(key: str, at: int, totals: Totals) -> SourceCounts:

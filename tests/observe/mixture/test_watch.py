@@ -9,7 +9,8 @@ import pytest
 
 from factory.observe.mixture.drift import POINT, judged
 from factory.observe.mixture.plan import Source, Stage
-from factory.observe.mixture.totals import COLUMNS, Totals
+from factory.observe.mixture.realized import epochs
+from factory.observe.mixture.totals import COLUMNS, DISTINCT, Totals
 from factory.observe.mixture.watch import WINDOW_SAMPLES, Watch
 from tests.observe.mixture.made import plan_of
 
@@ -124,3 +125,22 @@ def test_a_watch_goes_on_where_a_checkpoint_left_it():
             second.line(10 * at, totals(one)) for at, one in enumerate(seen[stop:], start=stop + 1)
         ]
         assert rest == lines[stop:]
+
+
+def test_what_is_dropped_counts_towards_a_cap_and_as_epochs():
+    """Six in ten samples of a source of 1,000 are dropped, and it may be read three times."""
+    sources = (
+        Source(key="public/text/s0", role="r", size=1_000, max_epochs=3.0),
+        Source(key="public/text/s1", role="r", size=10**6),
+    )
+    plan = plan_of((1.0, 1.0), sources=sources)
+    watch = Watch(plan, steps=400)
+    for step in (50, 150, 200):
+        seen = totals([step * 4, step * 4], dropped={(0, "no loss token"): (step * 6, 0)})
+        seen.counts[:, DISTINCT] = [min(400, step * 4), step * 4]
+        line = watch.line(step, seen)
+        assert epochs(line.sources[0], 1_000) == pytest.approx(step / 100)
+        assert line.reaches == {"public/text/s0": 300}
+        kept = json.loads(json.dumps(watch.state()))
+        watch = Watch(plan, steps=400)
+        watch.restore(kept)
