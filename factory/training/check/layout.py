@@ -128,6 +128,11 @@ def _model(found: Layout) -> Iterator[str]:
             f"but images enter the first {found.first_stage_layers}. "
             "Set a smaller model.pipeline_model_parallel_size."
         )
+    if found.heads % found.query_groups:
+        yield (
+            f"{found.heads} attention heads do not share {found.query_groups} heads of keys and "
+            f"values equally. Set model.num_query_groups to one of {_divisors(found.heads)}."
+        )
     if found.heads % found.tensor:
         yield (
             f"{found.heads} attention heads do not divide by TP {found.tensor}. "
