@@ -29,6 +29,14 @@ LONGEST_HEADER = 2**20
 _READABLE = re.compile(rb"[\x20-\x7e\x80-\xff]{6,}")
 """Letters in a field of numbers; a field that holds a text is one such run."""
 
+_FACTS = {
+    *("mtime", "atime", "ctime", "LIBARCHIVE.creationtime", "size", "uid", "gid"),
+    *("SCHILY.dev", "SCHILY.ino", "SCHILY.nlink"),
+}
+"""Attributes of a member that are numbers: times with nine digits of a second, among others."""
+
+_FACT = re.compile(r"[-\d.]+")
+
 _TAR_OF = {"tgz": "gz", "tbz2": "bz2", "txz": "xz"}
 
 _HEADERS = (
@@ -200,11 +208,15 @@ def _tar_members(
 
 
 def _said(info: tarfile.TarInfo) -> str:
-    """Names of its owner, and attributes of its own."""
+    """Names of its owner, and attributes of its own, but for times, sizes and the like."""
     lines = [
         info.uname,
         info.gname,
-        *(f"{key}: {value}" for key, value in info.pax_headers.items()),
+        *(
+            f"{key}: {value}"
+            for key, value in info.pax_headers.items()
+            if key not in _FACTS or not _FACT.fullmatch(value)
+        ),
     ]
     return "\n".join(lines)
 
