@@ -85,6 +85,7 @@ def test_incomplete_statements(make_delivery: Any, change: Change, says: str) ->
         "Mrn_",
         "XMRN",
         "HOSP-MRN-",
+        "HOSP-SSN-",
         "PatientID",
         "pat_no",
         "SSN",
@@ -101,7 +102,13 @@ def test_a_prefix_that_would_excuse_real_numbers(make_delivery: Any, prefix: str
     assert f"{prefix}" not in said.replace("pseudonym_prefix", "")
 
 
-@pytest.mark.parametrize("prefix", ["SUBJ-", "PSN", "anon_", "Study7-", "PAT-", "CASE"])
+PSEUDONYMS = [
+    *("SUBJ-", "PSN", "anon_", "Study7-", "PAT-", "CASE"),
+    *("NEXT-", "TEXT", "CONTEXT-", "HOTEL-", "BASIN-", "IDEA-", "ADNI-"),
+]
+
+
+@pytest.mark.parametrize("prefix", PSEUDONYMS)
 def test_a_prefix_of_their_own(make_delivery: Any, prefix: str) -> None:
     folder = make_delivery({"a.txt": "x"}, pseudonymization={"pseudonym_prefix": prefix})
     assert read_statement(folder).pseudonymization.pseudonym_prefix == prefix
