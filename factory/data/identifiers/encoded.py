@@ -27,6 +27,10 @@ SHORTEST = 6
 BINARY_CHARACTERS = 200
 """Base64 of this length that is no text is a packed file; a shorter one may be a digest."""
 
+LONG = 24
+"""Letters of base64 from which on it is tried whatever it begins with: no text comes out of rubbish
+of this length."""
+
 _ESCAPES = re.compile(
     r"""(?P<entity>&(?:amp;)*(?:\#0*\d{1,7};?|\#x0*[\da-f]{1,6};?|[a-z][a-z\d]{1,30};))
       | (?P<percent>(?:%(?:25)*[\da-f]{2})+)
@@ -63,10 +67,9 @@ _INLINE = re.compile(
 _LETTERS = r"A-Za-z0-9+/_-"
 _PACKED = re.compile(
     rf"""(?<![A-Za-z0-9+_-])
-      (?:(?P<base64>(?=(?:[A-Za-f][{_LETTERS}]{{3}}){{2}}|77u[/_]|[/_][/_v]
-             |[{_LETTERS}]{{{BINARY_CHARACTERS}}})
-            (?:[{_LETTERS}]{{40,}}\r?\n[ \t>]{{0,8}})*[{_LETTERS}]{{8,}}={{0,2}})
-        |(?P<hex>(?:0x)?(?:[\da-fA-F]{{2}}[ :]?){{5,}}[\da-fA-F]{{2}}(?![A-Za-z\d])))""",
+      (?:(?P<hex>(?:0x)?(?:[\da-fA-F]{{2}}[ :]?){{5,}}[\da-fA-F]{{2}}(?![A-Za-z\d]))
+        |(?P<base64>(?=(?:[A-Za-f][{_LETTERS}]{{3}}){{2}}|77u[/_]|[/_][/_v]|[{_LETTERS}]{{{LONG}}})
+            (?:[{_LETTERS}]{{40,}}\r?\n[ \t>]{{0,8}})*[{_LETTERS}]{{8,}}={{0,2}}))""",
     re.VERBOSE,
 )
 """Base64 of ASCII has one of 32 letters in every fourth place. Hex digits may stand apart."""
@@ -75,6 +78,7 @@ type Reader = Callable[[re.Match[str]], str | None]
 """What a match stands for; none where it stands for itself."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\ufffd]")
+_RUN = re.compile(r"[A-Za-z\d]{20}")
 _KINDS_OF_LETTER = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile(r"\d"))
 
 
@@ -150,7 +154,7 @@ def _replaced(below: Layer, pattern: re.Pattern[str], read: Reader) -> Layer:
     for match in pattern.finditer(below.text):
         value = read(match)
         if value is None:
-            packed += [match.span()] * (len(match[0]) >= BINARY_CHARACTERS and is_mixed(match[0]))
+            packed += [match.span()] * (match.lastgroup == "base64" and _is_file(match[0]))
             continue
         pieces += [below.text[last : match.start()], value]
         start = length + match.start() - last
@@ -227,9 +231,12 @@ _VALUES: dict[str, Callable[[str], str]] = {
 
 
 def _unpacked(match: re.Match[str]) -> str | None:
-    if match.lastgroup == "hex":
-        return _text(bytes.fromhex(re.sub(r"^0x|[ :]", "", match[0])))
     whole = match[0]
+    if match.lastgroup == "hex":
+        bare = re.sub(r"^0x|[ :]", "", whole)
+        if bare.isdigit() and bare != whole:  # temperatures, one after the other
+            return None
+        return _text(bytes.fromhex(bare)) or _base64(whole)
     text = _base64(whole)
     if text is None and "\n" in whole:  # what follows the lines may be a word
         lines, _, rest = whole.rpartition("\n")
@@ -268,6 +275,16 @@ def _text(data: bytes) -> str | None:
     return normal(text).text
 
 
-def is_mixed(text: str) -> bool:
-    """Whether capitals, small letters and digits are in it, as base64 has, and words have not."""
-    return all(one.search(text) for one in _KINDS_OF_LETTER)
+def _is_file(text: str) -> bool:
+    return len(text) >= BINARY_CHARACTERS and may_be_base64(text)
+
+
+def may_be_base64(text: str) -> bool:
+    """Whether capitals, small letters and digits are in it, as base64 has, and words have not.
+
+    Where `-` or `_` are in it, they part no words: in base64 they are one letter of 32.
+    """
+    parted = "-" in text or "_" in text
+    return all(one.search(text) for one in _KINDS_OF_LETTER) and (
+        not parted or _RUN.search(text) is not None
+    )

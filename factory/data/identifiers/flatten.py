@@ -1,8 +1,8 @@
 """Rows to text: structured fields become lines of `label: value`, as the rules read labels.
 
 `{"birthDate": "1940-03-05"}` is read as `birth Date: 1940-03-05`. Offsets in a report count
-characters of this rendition. Text in base64, as FHIR attaches documents, is decoded; what is
-packed and no text cannot be read, and says so.
+characters of this rendition. Text in base64, as FHIR attaches documents, is decoded; what is no
+text stays as it is, and `encoded` says of a packed file that it cannot be read.
 """
 
 import base64
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from factory.data.identifiers.encoded import is_mixed
+from factory.data.identifiers.encoded import may_be_base64
 from factory.data.row import Row
 
 if TYPE_CHECKING:
@@ -50,12 +50,7 @@ def row_text(row: Row) -> RowText:
 
 def object_text(value: Any) -> RowText:
     """The text of a JSON value: a line for each string or number in it."""
-    lines: list[str] = []
-    unreadable = 0
-    for label, leaf in _leaves(value):
-        unreadable += leaf is None
-        lines.append(f"{label}: {leaf or ''}")
-    return RowText("\n".join(lines), unreadable)
+    return RowText("\n".join(f"{label}: {leaf}" for label, leaf in _leaves(value)), 0)
 
 
 def decode(data: bytes) -> str | None:
@@ -73,7 +68,7 @@ def decode(data: bytes) -> str | None:
     return None if _CONTROL.search(text) else text
 
 
-def _leaves(value: Any) -> Iterator[tuple[str, str | None]]:
+def _leaves(value: Any) -> Iterator[tuple[str, str]]:
     """Labels and texts, in order; a stack, because nesting can be deeper than Python's."""
     stack: list[tuple[str, Any]] = [("", value)]
     while stack:
@@ -89,7 +84,7 @@ def _leaves(value: Any) -> Iterator[tuple[str, str | None]]:
             stack.extend(reversed([(f"{label}[{place}]", child) for place, child in numbered]))
         elif one is not None and not isinstance(one, bool):
             text = _unpack(str(one))
-            inner = None if text is None else _written(text)
+            inner = _written(text)
             if inner is None:
                 yield label, text
             else:
@@ -113,16 +108,17 @@ def _label(key: Any) -> str:
     return _CAMEL.sub(" ", str(key)).replace("_", " ")
 
 
-def _unpack(text: str) -> str | None:
-    """Text in base64 as text; none where it holds something else."""
-    if not _BASE64.fullmatch(text) or " " in text.strip() or not is_mixed(text):
+def _unpack(text: str) -> str:
+    """Text in base64 as text; what holds something else, as it is."""
+    if not _BASE64.fullmatch(text) or " " in text.strip() or not may_be_base64(text):
         return text
     letters = re.sub(r"\s|=", "", text).replace("-", "+").replace("_", "/")
     try:
         data = base64.b64decode(letters + "=" * (-len(letters) % 4))
     except binascii.Error:
         return text
-    return decode(data)
+    decoded = decode(data)
+    return text if decoded is None else decoded
 
 
 def _written(text: str) -> Any:

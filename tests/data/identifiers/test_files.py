@@ -177,6 +177,26 @@ def test_deep_and_odd_json(make_delivery: Any) -> None:
     assert report.counts == {Kind.RECORD_NUMBER: 1}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pneumonia-in-the-elderly-patients-a-Review-2019-of-outcomes-and-mortality",
+        "rs123\nrs456\nBRCA1\nTP53\nrs12345\nEGFR\nkras\nrs987654\nrs1234567\nrs555555\nrs777777",
+    ],
+    ids=["slug", "list"],
+)
+def test_words_joined_are_no_packed_file(make_delivery: Any, text: str) -> None:
+    assert scan(make_delivery({"a.jsonl": lines(text)})).counts == {}
+
+
+def test_times_of_the_members_of_a_tar_are_no_numbers(make_delivery: Any) -> None:
+    facts = {"mtime": "1659778857.285970256", "ctime": "1642604684.032845751", "atime": "-1.5"}
+    content = tarred({"a.txt": b"x"}, "w", pax_headers=facts)
+    assert scan(make_delivery({"a.tar": content})).counts == {}
+    said = tarred({"a.txt": b"x"}, "w", pax_headers={"atime": "MRN 00423178"})
+    assert scan(make_delivery({"a.tar": said})).blocked
+
+
 CANARIES = {
     "mail": "canary.one@example.org",
     "number": "44210977",
