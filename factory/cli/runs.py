@@ -13,6 +13,7 @@ from factory.diagnose.steps import step_lines
 from factory.errors import NamespaceError, RunFailed
 from factory.namespace import Namespace, RunDirectory
 from factory.namespace.checkpoints import complete_checkpoints
+from factory.namespace.runs import record_path
 from factory.reports import RunRecord, StepLine
 from factory.settings import Settings
 from factory.spec import RunSpec
@@ -44,7 +45,7 @@ def show(
     settings = Settings.from_environment()
     directory = find_run(open_namespace(settings), run)
     lines = readable_steps(directory)
-    record = _read(directory.path / "record.json", RunRecord)
+    record = _read(record_path(directory), RunRecord)
     saved = [str(checkpoint.path) for checkpoint in complete_checkpoints(directory)]
     facts: dict[str, Any] = {
         **_row(directory, _dagster_states([directory.run_id], settings).get(directory.run_id)),

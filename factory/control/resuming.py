@@ -13,11 +13,13 @@ from factory.control.clusters import cluster
 from factory.control.code_identity import code_identity
 from factory.control.resources import Factory
 from factory.control.specs import check
+from factory.data.mixing.lock import MixLock, lock_path
 from factory.errors import FactoryError, GateRefused, SpecError
 from factory.keys import parse
 from factory.namespace import Namespace, RunDirectory
 from factory.namespace.attempts import last_attempt
 from factory.namespace.checkpoints import complete_checkpoints
+from factory.namespace.runs import record_path
 from factory.reports import RunRecord
 from factory.spec import Launch, RunSpec
 
@@ -29,6 +31,9 @@ FRESH_DATA = "factory/fresh_data"
 
 REDISTRIBUTE = "factory/redistribute"
 """Tag: on another number of data-parallel ranks, each loader worker with its own data."""
+
+
+SHOWN = 3
 
 
 def tags_of(run_id: str, *, fresh_data: bool = False, redistribute: bool = False) -> dict[str, str]:
@@ -71,7 +76,7 @@ def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
 
     Raises:
         SpecError: the spec names something that does not exist, or asks for other data.
-        GateRefused: there is nothing to go on from, or a version is gone.
+        GateRefused: there is nothing to go on from, or a version is gone or damaged.
     """
     check(spec)
     run = factory.namespace.run(tags[RESUMES])
@@ -82,6 +87,7 @@ def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
             "with it. Launch a new run for a new experiment."
         )
     _refuse_missing(first, factory.namespace)
+    fresh_data = tags.get(FRESH_DATA) == "true"
     where = cluster(spec.cluster)
     return first.model_copy(
         update={
@@ -93,15 +99,15 @@ def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
             "rank_environment": where.rank_environment,
             "grace_seconds": where.grace_seconds,
             # Data that begin again may be others: then the driver locks the mix.
-            "mix_lock": "" if tags.get(FRESH_DATA) == "true" else first.mix_lock,
-            "fresh_data": tags.get(FRESH_DATA) == "true",
+            "mix_lock": "" if fresh_data else _mix_lock(run, first),
+            "fresh_data": fresh_data,
             "redistribute": tags.get(REDISTRIBUTE) == "true",
         }
     )
 
 
 def _began_as(run: RunDirectory) -> Launch:
-    record = run.path / "record.json"
+    record = record_path(run)
     if not complete_checkpoints(run):
         raise GateRefused(
             f"{run} has no complete checkpoint, so there is nothing to go on from. Launch it again."
@@ -114,6 +120,14 @@ def _began_as(run: RunDirectory) -> Launch:
         ) from error
 
 
+def _mix_lock(run: RunDirectory, first: Launch) -> str:
+    """The hash of what the run reads: since it last began with other data, that of those."""
+    written = lock_path(run.path)
+    if not written.exists():
+        return first.mix_lock
+    return MixLock.from_json(written.read_bytes(), str(written)).hash
+
+
 def _of(spec: RunSpec, name: str) -> str:
     return str(getattr(spec, name))
 
@@ -122,10 +136,14 @@ def _refuse_missing(launch: Launch, namespace: Namespace) -> None:
     gone: list[str] = []
     for key, version in launch.datasets.items():
         try:
-            namespace.version(parse(key), version)
+            found = namespace.version(parse(key), version)
+            damage = namespace.verify(found) if key.endswith("/energon/train") else []
         except FactoryError as error:
             gone.append(f"- {error}")
+        else:
+            gone += [f"- {found}: {one}" for one in damage[:SHOWN]]
     if gone:
         raise GateRefused(
-            f"Run {launch.run_id} cannot go on, because what it reads is gone:\n" + "\n".join(gone)
+            f"Run {launch.run_id} cannot go on, because what it reads is gone or damaged:\n"
+            + "\n".join(gone)
         )

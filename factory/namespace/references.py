@@ -21,7 +21,9 @@ from factory.namespace.runs import CLASSIFICATIONS, RUNS
 from factory.namespace.staging import INPUTS
 from factory.namespace.sweep import places
 
-RECORD = "record.json"
+RECORDS = ("record.json", "record.*.json")
+"""In a run's directory: of its first attempt, and of later ones."""
+
 LOCKS = ("mix.lock", "mix.*.lock", "*.lock.json")
 
 _ID = re.compile(r"\b[0-9a-f]{20}\b")
@@ -86,7 +88,7 @@ def _runs(searched: Searched) -> Iterator[Reference]:
         for run in _listed(searched.root / classification / RUNS):
             if not run.is_dir() or run.name.startswith("."):
                 continue
-            for file in _found(run, RECORD):
+            for file in (file for name in RECORDS for file in _found(run, name)):
                 _require_json(file)
                 yield from _named_in(file, f"run {run.name}", again=False)
             yield from _locks_in(run, "{}")

@@ -210,6 +210,20 @@ def list_runs(root: Path) -> list[RunDirectory]:
     return sorted(runs, key=lambda run: (run.opened_at, run.run_id), reverse=True)
 
 
+def record_path(run: RunDirectory) -> Path:
+    """The record of the first attempt that left one: an attempt can end before it has begun.
+
+    It need not be there yet.
+    """
+    first = run.path / "record.json"
+    later = {
+        int(number): path
+        for path in run.path.glob("record.*.json")
+        if (number := path.name.split(".")[1]).isdecimal()
+    }
+    return later[min(later)] if later and not first.exists() else first
+
+
 def _may_read(path: Path) -> bool:
     return os.access(path, os.R_OK | os.X_OK) and path.is_dir() and not path.is_symlink()
 

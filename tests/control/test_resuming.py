@@ -9,12 +9,15 @@ from factory.control.resuming import FRESH_DATA, RESUMES, began_with, keep_spec,
 from factory.control.training import training_job
 from factory.errors import DeclarationError, GateRefused, NamespaceError, SpecError
 from factory.namespace import Namespace, RunDirectory
-from factory.namespace.attempts import Attempt
+from factory.namespace.attempts import Attempt, last_attempt
 from factory.namespace.checkpoints import Marker, checkpoint_path, complete
+from factory.namespace.runs import record_path
 from factory.reports import RunRecord
 from factory.settings import Settings
 from factory.spec import CodeIdentity, Launch, RunSpec
 from tests.control.conftest import Bench
+from tests.data.mixing.clinical import DATASETS, publish
+from tests.observe.mixture.made import lock_of
 
 SPEC = RunSpec(recipe="debug.pretrain", mix="smoke")
 
@@ -29,11 +32,11 @@ def run(settings: Settings) -> RunDirectory:
     return Namespace(settings.root).open_run("public", "run-1")
 
 
-def began(run: RunDirectory, **datasets: str) -> Launch:
-    """The run as its first attempt left it, without a checkpoint."""
+def began(run: RunDirectory, attempt: int = 1, **datasets: str) -> Launch:
+    """The run as an attempt left it, without a checkpoint."""
     launch = Launch(
         run_id=run.run_id,
-        attempt=1,
+        attempt=attempt,
         classification="public",
         spec=SPEC,
         profile="cpu",
@@ -44,9 +47,11 @@ def began(run: RunDirectory, **datasets: str) -> Launch:
     record = RunRecord(
         launch=launch, started_at="2026-01-01", python="3.12", packages={}, nodes=[], world_size=1
     )
-    Attempt(run, 1).claim()
-    run.create("spec.json", SPEC.model_dump_json().encode())
-    run.create("record.json", record.model_dump_json().encode())
+    number = "" if attempt == 1 else f".{attempt}"
+    if last_attempt(run) < attempt:
+        Attempt(run, attempt).claim()
+    run.create(f"spec{number}.json", SPEC.model_dump_json().encode())
+    run.create(f"record{number}.json", record.model_dump_json().encode())
     return launch
 
 
@@ -101,9 +106,45 @@ def test_another_experiment_is_another_run(run, factory, field: str, monkeypatch
 def test_a_version_that_is_gone_is_named(run, factory) -> None:
     began(run, **{"public/text/letters/energon/train": "0" * 20})
     saved(run, 40)
-    with pytest.raises(GateRefused, match="what it reads is gone") as refused:
+    with pytest.raises(GateRefused, match="what it reads is gone or damaged") as refused:
         resumed(SPEC, tags_of(run.run_id), factory)
     assert "public/text/letters/energon/train" in str(refused.value)
+
+
+def test_a_version_that_was_changed_on_the_disk_is_named(run, factory) -> None:
+    version = publish(factory.namespace, "text/glossary", DATASETS["text/glossary"])
+    began(run, **{version.key.path: version.id})
+    saved(run, 40)
+    assert resumed(SPEC, tags_of(run.run_id), factory).datasets == {version.key.path: version.id}
+    shard = next(version.path.glob("*.tar"))
+    shard.chmod(0o644)
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+    with pytest.raises(GateRefused, match="is gone or damaged") as refused:
+        resumed(SPEC, tags_of(run.run_id), factory)
+    assert f"{version}: {shard.name}: has other content" in str(refused.value)
+
+
+def test_the_data_are_those_of_the_first_attempt_that_left_a_record(run, factory) -> None:
+    launch = began(run, attempt=3)
+    began(run, attempt=2)
+    saved(run, 40)
+    assert record_path(run).name == "record.2.json"
+    assert resumed(SPEC, tags_of(run.run_id), factory).run_id == launch.run_id
+    began(run)
+    assert record_path(run).name == "record.json"
+
+
+def test_a_run_that_began_again_with_another_mix_goes_on_with_that(run, factory) -> None:
+    began(run)
+    saved(run, 40)
+    before, after = lock_of(), lock_of(basis="token")
+    for name, lock in (("mix.lock", before), ("mix.2.lock", after)):
+        run.create(name, lock.to_json())
+        assert resumed(SPEC, tags_of(run.run_id), factory).mix_lock == lock.hash
+    assert before.hash != after.hash
+    assert resumed(SPEC, tags_of(run.run_id, fresh_data=True), factory).mix_lock == ""
 
 
 def test_the_spec_of_the_last_attempt_is_what_goes_on(run) -> None:

@@ -134,6 +134,13 @@ def test_what_a_run_record_names_stays(namespace, chain) -> None:
     assert namespace.verify(split) == []
 
 
+def test_what_the_record_of_a_later_attempt_names_stays(namespace, old) -> None:
+    version = old("one")
+    run = namespace.open_run("public", "run-1")
+    run.create("record.2.json", json.dumps({"pins": [f"{version}"]}).encode())
+    assert going(namespace) == []
+
+
 def test_a_private_run_keeps_a_public_version(namespace, old) -> None:
     version = old("one")
     run = namespace.open_run("private", "run-1")
