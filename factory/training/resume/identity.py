@@ -27,6 +27,8 @@ type Identity = dict[str, JsonValue]
 
 DATA_PARALLEL_SIZE = "data-parallel size"
 LOADER_WORKERS = "loader workers of each rank"
+MICRO_BATCH_SIZE = "micro batch size"
+GLOBAL_BATCH_SIZE = "global batch size"
 
 
 def identity_of(config: ConfigContainer, launch: Launch) -> Identity:
@@ -50,8 +52,8 @@ def identity_of(config: ConfigContainer, launch: Launch) -> Identity:
         "shuffle": packing.shuffle,
         "context": lock.context,
         "seed": launch.spec.seed,
-        "micro batch size": config.train.micro_batch_size,
-        "global batch size": config.train.global_batch_size,
+        MICRO_BATCH_SIZE: config.train.micro_batch_size,
+        GLOBAL_BATCH_SIZE: config.train.global_batch_size,
         DATA_PARALLEL_SIZE: ranks // parallel,
         LOADER_WORKERS: launch.spec.loader_workers,
         "Energon": version("megatron-energon"),

@@ -16,7 +16,12 @@ from pydantic import JsonValue
 
 from factory.errors import ResumeRefused
 from factory.namespace.checkpoints import Checkpoint
-from factory.training.resume.identity import DATA_PARALLEL_SIZE, LOADER_WORKERS
+from factory.training.resume.identity import (
+    DATA_PARALLEL_SIZE,
+    GLOBAL_BATCH_SIZE,
+    LOADER_WORKERS,
+    MICRO_BATCH_SIZE,
+)
 from factory.training.resume.start import data_state_name, states_name, states_of
 
 MOVED = frozenset({DATA_PARALLEL_SIZE, LOADER_WORKERS})
@@ -24,7 +29,7 @@ MOVED = frozenset({DATA_PARALLEL_SIZE, LOADER_WORKERS})
 
 
 def refuse_other_readers(checkpoint: Checkpoint, now: Mapping[str, JsonValue]) -> None:
-    """Return if as many processes read now as then.
+    """Return if as many processes read now as then, and in each step equally much of each.
 
     Raises:
         ResumeRefused: they do not; the message says what to set.
@@ -39,6 +44,7 @@ def refuse_other_readers(checkpoint: Checkpoint, now: Mapping[str, JsonValue]) -
         )
     before, after = _readers(then), _readers(now)
     if before == after:
+        _refuse_uneven_steps(checkpoint)
         return
     ranks = _count(now, DATA_PARALLEL_SIZE)
     hint = (
@@ -52,6 +58,23 @@ def refuse_other_readers(checkpoint: Checkpoint, now: Mapping[str, JsonValue]) -
         f"workers), now {after} would ({ranks} with {_count(now, LOADER_WORKERS)}). Each keeps its "
         f"part, so their number cannot change. {hint}"
     )
+
+
+def _refuse_uneven_steps(checkpoint: Checkpoint) -> None:
+    """Return if a step takes equally many batches of each reader.
+
+    Otherwise which of its workers a rank's step begins with differs from step to step, and so does
+    what a step is made of once the readers are on other ranks.
+    """
+    then = checkpoint.marker.identity
+    sequences, micro = _count(then, GLOBAL_BATCH_SIZE), _count(then, MICRO_BATCH_SIZE)
+    if not micro or sequences % (micro * _readers(then)):
+        raise ResumeRefused(
+            f"The run cannot go on from step {checkpoint.step} on other ranks: a step of "
+            f"{sequences} sequences in batches of {micro} is not shared equally by the "
+            f"{_readers(then)} processes that read, so on other ranks its steps would be of other "
+            "batches. Go on with as many ranks and loader workers as then, or with `--fresh-data`."
+        )
 
 
 def redistribute(checkpoint: Checkpoint, ranks: int, directory: Path) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from factory.errors import ResumeRefused, RunFailed, Superseded
 from factory.namespace import Damage, Namespace
@@ -19,7 +20,9 @@ from factory.namespace.checkpoints import (
 from factory.spec import RunSpec
 from factory.training.resume.identity import (
     DATA_PARALLEL_SIZE,
+    GLOBAL_BATCH_SIZE,
     LOADER_WORKERS,
+    MICRO_BATCH_SIZE,
     refuse_other_data,
 )
 from factory.training.resume.once import Once
@@ -192,11 +195,20 @@ def test_a_rank_without_its_state_is_refused(attempt: Attempt, name: str) -> Non
     assert Damage(name, "is not in the checkpoint") in checkpoint.damage([name])
 
 
-def readers(attempt: Attempt, ranks: int, workers: int) -> Checkpoint:
+def readers(attempt: Attempt, ranks: int, workers: int, sequences: int = 8) -> Checkpoint:
     path = checkpoint_path(attempt.run, 40)
     path.mkdir(parents=True)
-    identity = {DATA_PARALLEL_SIZE: ranks, LOADER_WORKERS: workers}
-    return complete(path, Marker(step=40, attempt=1, identity=identity, files={}))
+    marker = Marker(step=40, attempt=1, identity=layout(ranks, workers, sequences), files={})
+    return complete(path, marker)
+
+
+def layout(ranks: int, workers: int, sequences: int) -> dict[str, JsonValue]:
+    return {
+        DATA_PARALLEL_SIZE: ranks,
+        LOADER_WORKERS: workers,
+        MICRO_BATCH_SIZE: 1,
+        GLOBAL_BATCH_SIZE: sequences,
+    }
 
 
 @pytest.mark.parametrize(
@@ -212,10 +224,34 @@ def readers(attempt: Attempt, ranks: int, workers: int) -> Checkpoint:
 )
 def test_as_many_processes_read_after_a_redistribution(attempt, before, after, says) -> None:
     checkpoint = readers(attempt, *before)
-    now = {DATA_PARALLEL_SIZE: after[0], LOADER_WORKERS: after[1]}
+    now = layout(*after, 8)
     if says is None:
         refuse_other_readers(checkpoint, now)
         return
     with pytest.raises(ResumeRefused) as refused:
         refuse_other_readers(checkpoint, now)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sequences", "says"),
+    [
+        ((2, 2), (1, 4), 8, None),
+        ((2, 2), (4, 1), 12, None),
+        ((2, 2), (1, 4), 6, "6 sequences in batches of 1 is not shared equally by the 4"),
+        ((2, 1), (1, 2), 3, "3 sequences in"),
+        ((4, 1), (1, 4), 12, None),
+        ((1, 4), (2, 2), 6, "6 sequences in"),
+        ((4, 1), (2, 2), 4, None),
+    ],
+)
+def test_a_step_that_readers_share_unequally_is_not_moved(
+    attempt, before, after, sequences, says
+) -> None:
+    checkpoint = readers(attempt, *before, sequences)
+    if says is None:
+        refuse_other_readers(checkpoint, layout(*after, sequences))
+        return
+    with pytest.raises(ResumeRefused) as refused:
+        refuse_other_readers(checkpoint, layout(*after, sequences))
     assert says in str(refused.value)
