@@ -83,6 +83,10 @@ def rejected(reason: str, *, at_most: float, blocking: bool = True) -> Check:
         raise DeclarationError(
             f"checks.rejected({reason!r}, at_most={at_most!r}): a share lies between 0 and 1."
         )
+    if not (isinstance(reason, str) and reason.strip()):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DeclarationError(
+            f"checks.rejected({reason!r}): write the reason for which `clean` rejects rows, a text."
+        )
     slug = re.sub(r"[^a-z0-9]+", "_", reason.lower()).strip("_")[:80]
     return Check(
         f"rejected_{slug}",

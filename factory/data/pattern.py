@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, cast
 
-from factory.data.row_form import Format, check_form
+from factory.data.row_form import Format, check_form, check_markup
 from factory.errors import DeclarationError
 
 SUFFIXES: dict[str, Format] = {
@@ -214,6 +214,8 @@ def _unusable(text: str) -> DeclarationError:
 def _check_parts(pattern: Pattern) -> None:
     text, inner = pattern.rows.pattern, pattern.members or pattern.files
     kind = pattern.format(inner)
+    if kind == "xml":
+        check_markup(pattern.rows)
     if pattern.element is not None and kind not in ("xml", "frame", "tile"):
         raise DeclarationError(
             f"Row pattern {text!r} asks for elements of files that are not XML. "

@@ -27,7 +27,7 @@ def wanted(root: Path, rows: str | Rows) -> list[str]:
             no file.
     """
     names, odd = _entries(root)
-    if missing := kept(odd, rows):
+    if missing := Pattern.parse(rows).kept(odd):  # a licence that is a link to nothing is not there
         raise SourceError(
             f"{missing[0]} is a link to nothing, a pipe or a device, and not a file"
             f"{f'; so are {len(missing) - 1:,} more' if missing[1:] else ''}. Refused: the source "

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from factory.data.declared import is_list
+from factory.data.declared import is_list, is_number
 from factory.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def check_form(rows: "Rows") -> None:
         "quote": rows.quote is not None and len(rows.quote) != 1,
         "columns": rows.columns is not None and len(set(rows.columns)) < len(rows.columns),
         "min_confidence": rows.min_confidence is not None and not 0 < rows.min_confidence <= 1,
-        "max_ratio": rows.max_ratio < 1,
+        "max_ratio": not (is_number(rows.max_ratio) and rows.max_ratio >= 1),
     }
     for name, is_wrong in wrong.items():
         if is_wrong:
@@ -62,6 +62,23 @@ def check_form(rows: "Rows") -> None:
         raise DeclarationError(
             f"Rows({rows.pattern!r}): header=False leaves the columns without names. "
             "Write columns=(...) as well."
+        )
+
+
+def check_markup(rows: "Rows") -> None:
+    """Refuse an encoding in which no XML can be read.
+
+    Raises:
+        DeclarationError: the parser of XML does not know it.
+    """
+    if rows.encoding is None:
+        return
+    from factory.data.formats.markup import parser_encoding  # which loads lxml
+
+    if parser_encoding(rows.encoding) is None:
+        raise DeclarationError(
+            f"Rows({rows.pattern!r}): encoding is {rows.encoding!r}, in which no XML can be read. "
+            "Leave it out, since a document says its own; or write a name that XML has, as 'utf-8'."
         )
 
 

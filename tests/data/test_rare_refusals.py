@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factory import discovery
-from factory.data import Check, CheckResult, Git, Row, energon, making, raw
+from factory.data import Check, CheckResult, Git, Row, checks, energon, making, raw
 from factory.data.engines.local import Local
 from factory.data.fetch import git as fetch_git
 from factory.data.fetch import local, objects, partner, staging_area
@@ -46,6 +46,12 @@ def test_a_check_with_a_name_that_cannot_be_shown(name: str) -> None:
         Check(name, passes)
 
 
+@pytest.mark.parametrize("reason", [3, None, "", " "])
+def test_a_check_of_a_reason_that_no_row_has(reason: Any) -> None:
+    with pytest.raises(DeclarationError, match="write the reason for which `clean` rejects rows"):
+        checks.rejected(reason, at_most=0.1)
+
+
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
@@ -55,6 +61,10 @@ def test_a_check_with_a_name_that_cannot_be_shown(name: str) -> None:
         ({"columns": ("a", "a")}, "columns is ('a', 'a')"),
         ({"min_confidence": 0}, "min_confidence is 0"),
         ({"max_ratio": 0.5}, "max_ratio is 0.5"),
+        ({"max_ratio": float("nan")}, "max_ratio is nan"),
+        ({"max_ratio": float("inf")}, "max_ratio is inf"),
+        ({"pattern": "*.xml//A", "encoding": "utf-8-sig"}, "in which no XML can be read"),
+        ({"pattern": "*.xml", "encoding": "cp037"}, "encoding is 'cp037', in which no XML"),
         ({"columns": "abc"}, "columns is 'abc'. Write a tuple of texts or None"),
         ({"columns": (1, 2)}, "columns is (1, 2). Write texts"),
         ({"header": 1}, "header is 1. Write True or False"),

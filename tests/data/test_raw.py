@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from factory.data import raw
+from factory.data.pattern import Rows
 from factory.errors import SourceError
 
 
@@ -32,10 +33,12 @@ def test_what_nobody_asks_for_may_be_anything(folder: Path) -> None:
     assert raw.wanted(folder, "**/*.jsonl") == ["a.jsonl"]
 
 
-def test_a_licence_that_is_a_link_to_nothing_is_missing(folder: Path) -> None:
+def test_a_licence_that_is_a_link_to_nothing_is_as_none(folder: Path) -> None:
+    """No row is made of it; what is licensed how stands in the declaration."""
     (folder / "LICENSE").symlink_to("gone")
+    assert raw.wanted(folder, "*.jsonl") == ["a.jsonl"]
     with pytest.raises(SourceError, match="LICENSE is a link to nothing"):
-        raw.wanted(folder, "*.jsonl")
+        raw.wanted(folder, Rows("*.jsonl", beside=("LICENSE",)))
 
 
 def test_a_name_that_is_not_utf8_is_told(folder: Path) -> None:

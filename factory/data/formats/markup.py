@@ -4,6 +4,7 @@ The document says its encoding by itself. External entities and document types a
 and a document that uses entities of its own is refused, since expanding them can fill the memory.
 """
 
+import codecs
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -79,9 +80,21 @@ def _parsed(file: Opened, tag: str, chunks: Iterator[bytes], position: int) -> I
     _note(file, parser.close())
 
 
+def parser_encoding(name: str) -> str | None:
+    """What the parser calls an encoding that Python knows by this name; none if it has none."""
+    for one in (name, codecs.lookup(name).name):
+        try:
+            etree.XMLParser(encoding=one)
+        except LookupError:
+            continue
+        return one
+    return None
+
+
 def _options(file: Opened) -> dict[str, Any]:
+    declared = file.rows.encoding
     return SAFE | {
-        "encoding": file.rows.encoding,
+        "encoding": None if declared is None else parser_encoding(declared),
         "remove_comments": True,
         "remove_pis": True,
     }

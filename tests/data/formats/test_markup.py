@@ -122,3 +122,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     assert count == 20_000
     assert grown < 40, f"{grown:.0f} MiB for 110 MiB of XML"
+
+
+@pytest.mark.parametrize("encoding", ["utf_8", "U8", "latin1", "iso-8859-1", "cp1252"])
+def test_a_declared_encoding_may_have_any_name_of_pythons(make_source: Any, encoding: str) -> None:
+    source = make_source({"a.xml": "<r><q><t>é</t></q></r>".encode(encoding)})
+    assert [row.text("t") for row in source.stream(Rows("*.xml//q", encoding=encoding))] == ["é"]

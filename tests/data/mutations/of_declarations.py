@@ -67,6 +67,11 @@ PARTS = (
             f"{RARE}::test_a_check_with_a_name_that_cannot_be_shown",
         ),
         ("bounds the wrong way round", "the bounds must be whole numbers, 0 <= low <= high", WRONG),
+        (
+            "a check of rejections without a reason, or for a number",
+            "write the reason for which `clean` rejects rows",
+            f"{RARE}::test_a_check_of_a_reason_that_no_row_has",
+        ),
         ("a share above 1", "a share lies between 0 and 1", WRONG),
     ),
     *of(
@@ -137,6 +142,7 @@ ROW_FORMS = of(
         "Write an encoding that Python knows",
         ROWS,
     ),
+    ("XML in an encoding that its parser does not know", "in which no XML can be read", ROWS),
     ("a field of `Rows` of another type", "docs/formats.md has the fields", ROWS),
     ("columns or files beside that are no texts", "Write texts, ", ROWS),
     ("a format that there is not", "or leave the format out", ROWS),
