@@ -15,6 +15,8 @@ from factory.keys import Key, PublicKey
 
 HOLE = re.compile(r"FILL[ -]IN")
 
+_WORD = re.compile(r"\w+")
+
 _PUBLIC_SOURCE = """Git(
         url="https://github.com/FILL-IN/FILL-IN",  # FILL IN, or PythonPackage, or Http
         revision="0" * 40,  # FILL IN: all 40 digits of a commit
@@ -167,6 +169,9 @@ def declaration(key: Key, kind: str = KINDS[0]) -> str:
     is_public = isinstance(key, PublicKey)
     source = "Git" if is_public else "PartnerDrop"
     names = {"Dataset", source, "Row", "Sample", *chosen.names}
+    used = {*names, "checks", "clean", key.classification, *_WORD.findall(chosen.more_imports)}
+    if variable in used:  # `clean` would find the dataset where it asks for what is imported
+        variable = f"{variable}_dataset"
     return _FILE.format(
         names=", ".join([*sorted(names), "checks"]),
         more_imports=chosen.more_imports,

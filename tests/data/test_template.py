@@ -1,5 +1,6 @@
 """The file that a new dataset starts as: it loads, and says what is left to fill in."""
 
+import ast
 import json
 import re
 import subprocess
@@ -103,6 +104,22 @@ def test_it_loads_and_names_its_holes_when_run(
     assert message.startswith(f"{path} is not filled in yet, in {file}:")
     assert re.search(r'line \d+: license="LicenseRef-FILL-IN",  # FILL IN: SPDX id', message)
     assert len(holes(file)) == message.count("line ")
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("name", ["tools", "openai", "public", "checks", "clean", "one"])
+def test_no_name_hides_what_the_file_imports(kind: str, name: str) -> None:
+    text = declaration(PublicKey(f"text/{name}"), kind)
+    tree = ast.parse(text)
+    bound = [
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    (variable,) = [node.targets[0].id for node in tree.body if isinstance(node, ast.Assign)]
+    assert variable not in (*bound, "clean")
+    assert variable in (name, f"{name}_dataset")
 
 
 @pytest.mark.parametrize("path", ["public/text/2nd", "public/class/x", "public/text/_hidden"])
