@@ -8,24 +8,35 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader
+from typing import NamedTuple
 
 from factory.data.identifiers.flatten import decode
 
 CHUNK = 2**16
 LONGEST = 2**20
-"""Bytes of one text that are read; nobody writes a longer one."""
+"""Bytes of one text that are read; nobody writes a longer one, and if so, it cannot be read."""
 
 _EXTRA, _NAME, _COMMENT, _CHECKSUM = 4, 8, 16, 2
 """Flags of a gzip header."""
 
-_BLOCKS = b"BC\x02\x00"
-"""Of bgzip: the extra field holds the size of a block and nothing else."""
+_SIZES = 4
+"""Bytes of a skippable frame of pzstd: the size of the frame behind it."""
 
 _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
 
 
-def beside_packed(packed: BufferedReader, name: str) -> Iterator[str | None]:
-    """Texts beside the contents; none for one that is no text.
+class Said(NamedTuple):
+    """A text beside the contents."""
+
+    text: str | None
+    """None where it is no text, or a longer one than is read."""
+
+    is_name: bool = False
+    """Whether it is what the file was called when it was packed."""
+
+
+def beside_packed(packed: BufferedReader, name: str) -> Iterator[Said]:
+    """Texts beside the contents.
 
     A file that is damaged ends it: that it cannot be read shows where its contents are.
 
@@ -37,9 +48,11 @@ def beside_packed(packed: BufferedReader, name: str) -> Iterator[str | None]:
     if read is None:
         return
     try:
-        for text in read(_Source(packed)):
-            if text:
-                yield decode(text)
+        for data, is_name in read(_Source(packed)):
+            if data is None:
+                yield Said(None)
+            elif data:
+                yield Said(decode(data), is_name)
     except (EOFError, zlib.error):
         return
 
@@ -70,15 +83,17 @@ class _Source:
         data, self.held = self.held[:count], self.held[count:]
         return data
 
-    def until_zero(self) -> bytes:
-        """Bytes up to a zero byte, without it; of a longer text its beginning.
+    def until_zero(self) -> bytes | None:
+        """Bytes up to a zero byte, without it; none if they are too many.
 
         Raises:
             EOFError: there is none.
         """
         while b"\0" not in self.held:
+            if len(self.held) > LONGEST:
+                return None
             more = self.packed.read(CHUNK)
-            if not more or len(self.held) > LONGEST:
+            if not more:
                 raise EOFError
             self.held += more
         text, _, self.held = self.held.partition(b"\0")
@@ -93,7 +108,11 @@ class _Source:
         return True
 
 
-def _gzip(source: _Source) -> Iterator[bytes]:
+type _Bytes = tuple[bytes | None, bool]
+"""What was read, none if it is too long, and whether it is a name."""
+
+
+def _gzip(source: _Source) -> Iterator[_Bytes]:
     while source.skip_zeros():
         head = source.exactly(10)
         if head[:2] != b"\x1f\x8b":
@@ -101,15 +120,31 @@ def _gzip(source: _Source) -> Iterator[bytes]:
         flags = head[3]
         if flags & _EXTRA:
             extra = source.exactly(int.from_bytes(source.exactly(2), "little"))
-            yield b"" if extra.startswith(_BLOCKS) and len(extra) == 6 else extra
-        if flags & _NAME:
-            yield source.until_zero()
-        if flags & _COMMENT:
-            yield source.until_zero()
+            yield b"" if _holds_sizes(extra) else extra, False
+        for flag in (_NAME, _COMMENT):
+            if flags & flag:
+                text = source.until_zero()
+                yield text, flag == _NAME
+                if text is None:
+                    return
         if flags & _CHECKSUM:
             source.exactly(2)
         _pass(source)
         source.exactly(8)
+
+
+def _holds_sizes(extra: bytes) -> bool:
+    """Whether an extra field holds sizes of blocks and nothing else.
+
+    As bgzip (BC), dictzip (RA: version, length and number of chunks, and their sizes) and mgzip
+    (SZ) write them.
+    """
+    kind, length, data = extra[:2], int.from_bytes(extra[2:4], "little"), extra[4:]
+    if length != len(data):
+        return False
+    if kind == b"RA":
+        return data[:2] == b"\1\0" and length == 6 + 2 * int.from_bytes(data[4:6], "little")
+    return (kind, length) in ((b"BC", 2), (b"SZ", 4), (b"SZ", 8))
 
 
 def _pass(source: _Source) -> None:
@@ -124,12 +159,17 @@ def _pass(source: _Source) -> None:
     source.held = inflate.unused_data
 
 
-def _zstd(source: _Source) -> Iterator[bytes]:
+def _zstd(source: _Source) -> Iterator[_Bytes]:
     while data := source.some():
         source.held = data
         magic = int.from_bytes(source.exactly(4), "little")
         if magic in _SKIPPABLE:
-            yield source.exactly(min(LONGEST, int.from_bytes(source.exactly(4), "little")))
+            size = int.from_bytes(source.exactly(4), "little")
+            if size > LONGEST:
+                yield None, False
+                return
+            data = source.exactly(size)
+            yield b"" if size == _SIZES else data, False
         else:
             source.held = magic.to_bytes(4, "little") + source.held
             _pass_frame(source)

@@ -27,7 +27,7 @@ from factory.data.identifiers.contents import (
 from factory.data.identifiers.dicom import is_dicom, scan_dicom
 from factory.data.identifiers.flatten import RowText, packed, row_text
 from factory.data.identifiers.kinds import Kind
-from factory.data.identifiers.report import Position, ScanReport, Thresholds, shown
+from factory.data.identifiers.report import Position, ScanReport, Thresholds, in_name, shown
 from factory.data.identifiers.statement import Statement
 from factory.data.identifiers.text import scan_text
 from factory.data.pattern import Pattern, Rows, is_archive, stem
@@ -199,11 +199,15 @@ class _File:
 
     def _packing(self, packed: BufferedReader, name: str, row: int | None) -> None:
         """The name that a compressed file was given when it was packed, and what else is there."""
-        for text in beside_packed(packed, name):
+        inside = Path(name).stem
+        for text, is_name in beside_packed(packed, name):
             if text is None:
                 self._unreadable(row)
-            else:
+            elif not is_name:
                 self._look(RowText(text.replace("_", " "), 0), row)
+            elif text not in (inside, f"{inside}.tar"):  # else it is judged with the file's name
+                for kind in sorted(in_name(text)):
+                    self._report.add(Position(self._label, row, None, kind, direct=True))
 
     def _bytes(self, data: bytes, name: str, row: int | None) -> None:
         if stem(name)[1] is not None:

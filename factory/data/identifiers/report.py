@@ -132,11 +132,15 @@ class ScanReport:
 
 def shown(name: str, number: int) -> str:
     """A file's name for reports and errors, unless the name itself holds an identifier."""
+    return f"file {number} (its name is withheld)" if in_name(name) or _odd(name) else name
+
+
+def in_name(name: str) -> set[Kind]:
+    """Direct identifiers in a file's name, also where underscores part its words."""
     from factory.data.identifiers.text import scan_text
 
     spaced = name.replace("_", " ").replace("/", " / ")
-    found = [one for text in (name, spaced) for one in scan_text(text) if one.direct]
-    return f"file {number} (its name is withheld)" if found or _odd(name) else name
+    return {one.kind for text in (name, spaced) for one in scan_text(text) if one.direct}
 
 
 def _odd(name: str) -> bool:

@@ -407,6 +407,36 @@ def test_blocks_of_bgzip_are_no_text(make_delivery: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.gz", gzipped(WELL, extra=b"RA\x0a\0\1\0\xcb\xe3\2\0\x17\x4e\x02\x03")),
+        ("a.gz", gzipped(WELL, extra=b"SZ\4\0\x1b\0\0\0")),
+        ("a.zst", skippable(b"\x1b\0\0\0") + zstandard.compress(WELL)),
+        ("export_20240305.jsonl.gz", gzipped(WELL, name=b"export_20240305.jsonl")),
+        ("a.jsonl.gz", gzipped(WELL, name=b"export_20240305.jsonl")),
+    ],
+    ids=range(5),
+)
+def test_what_packers_write_is_no_text(make_delivery: Any, name: str, content: bytes) -> None:
+    folder = make_delivery({name: content}, pseudonymization={"surrogates": False})
+    assert scan(folder).counts == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.zst", zstandard.compress(WELL) + skippable(b"x" * 2**20 + MAIL.encode())),
+        ("a.gz", gzipped(WELL, name=b"x" * 2**21 + MAIL.encode())),
+        ("a.gz", gzipped(WELL, comment=b"x" * 2**21)),
+        ("a.gz", gzipped(WELL, extra=b"RA\x06\0\1\0\xcb\xe3\2\0")),
+    ],
+    ids=range(4),
+)
+def test_texts_too_long_to_be_read_block(make_delivery: Any, name: str, content: bytes) -> None:
+    assert scan(make_delivery({name: content})).counts[Kind.UNREADABLE] == 1
+
+
+@pytest.mark.parametrize(
     ("name", "rows", "content"),
     [
         ("a.csv", Rows("*.csv", ragged="reject"), f"a,b\n1,2\n1,2,{MAIL}\n"),
