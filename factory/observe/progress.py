@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from megatron.bridge.training.callbacks import Callback, CallbackContext
 from megatron.core.num_microbatches_calculator import get_num_microbatches
+from pydantic import BaseModel
 
 from factory.reports import Phase, StepLine, read_lines
 
@@ -24,6 +25,23 @@ LOSS, TOKENS = "lm loss", "loss tokens"
 """Keys of Bridge's loss report; the second comes from `factory.training.forward`."""
 
 STEPS, PHASES = "steps.jsonl", "phases.jsonl"
+
+SAVED = "saved.jsonl"
+"""File of the sums at each checkpoint, which a later attempt goes on from."""
+
+
+class _Sums(BaseModel, frozen=True, extra="forbid"):
+    """What was summed up to a step at which a checkpoint was saved."""
+
+    step: int
+    tokens: int
+    """Up to the last interval that ended."""
+
+    pending_tokens: int = 0
+    """Since then."""
+
+    pending_loss: float = 0.0
+    """Losses since then, each times its tokens."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +54,23 @@ class _Step:
     ended: float
 
 
+@dataclass(frozen=True)
+class _Saving:
+    step: int
+
+
 class Progress(Callback):
-    """Writes `steps.jsonl` and `phases.jsonl`, on the one rank that has the loss."""
+    """Writes `steps.jsonl`, `phases.jsonl` and `saved.jsonl`, on the one rank that has the loss."""
 
     def __init__(self, directory: Path, *, interval: int, steps: int, started: float) -> None:
         self.directory = directory
         self.interval = interval
         self.steps = steps
         self.started = started
-        self.tokens = 0
-        self._queue: queue.SimpleQueue[_Step | Phase | None] = queue.SimpleQueue()
+        self._sums = _Sums(step=0, tokens=0)
+        """At the end of the last interval; what is pending there, an earlier attempt has left."""
+
+        self._queue: queue.SimpleQueue[_Step | _Saving | Phase | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._pending: list[_Step] = []
@@ -84,6 +109,11 @@ class Progress(Callback):
             )
         )
 
+    def before_save(self, step: int) -> None:
+        """A checkpoint of this step begins to be saved: keep what was summed up to it."""
+        if self._writer is not None:
+            self._queue.put(_Saving(step))
+
     def on_checkpoint_save(self, context: CallbackContext) -> None:
         """Bridge calls this after a save."""
         self._say("checkpoint", f"step {context.state.train_state.step}")
@@ -108,44 +138,66 @@ class Progress(Callback):
 
     def _write(self) -> None:
         try:
-            self.tokens = self._tokens_before()
+            self._sums = self._sums_before()
             with (
                 _for_lines(self.directory / STEPS) as steps,
                 _for_lines(self.directory / PHASES) as phases,
+                _for_lines(self.directory / SAVED) as saved,
             ):
+                files = {StepLine: steps, Phase: phases, _Sums: saved}
                 while (item := self._queue.get()) is not None:
-                    line = item if isinstance(item, Phase) else self._interval_line(item)
+                    line = self._line(item)
                     if line is not None:
-                        file = phases if isinstance(line, Phase) else steps
+                        file = files[type(line)]
                         file.write(line.model_dump_json() + "\n")
                         file.flush()
         except BaseException as failure:
             self._failure = failure
 
-    def _tokens_before(self) -> int:
-        """Tokens up to the step that an earlier attempt's checkpoint continues from."""
+    def _line(self, item: _Step | _Saving | Phase) -> StepLine | _Sums | Phase | None:
+        if isinstance(item, Phase):
+            return item
+        return self._summed(item.step) if isinstance(item, _Saving) else self._interval_line(item)
+
+    def _sums_before(self) -> _Sums:
+        """Up to the step that an earlier attempt's checkpoint continues from."""
         if not self._first:
-            return 0
+            return self._sums
+        for sums in reversed(read_lines(self.directory / SAVED, _Sums)):
+            if sums.step == self._first:
+                return sums
+        # It was saved after the last interval, or the machine failed before the line was on disk.
         lines = read_lines(self.directory / STEPS, StepLine)
-        return max((line.tokens for line in lines if line.step <= self._first), default=0)
+        known = max((line.tokens for line in lines if line.step <= self._first), default=0)
+        return _Sums(step=self._first, tokens=known)
+
+    def _summed(self, step: int) -> _Sums:
+        """What is known up to a step, that of the interval which has not ended included."""
+        tokens = [round(float(one.tokens)) for one in self._pending]
+        weighted = sum(float(one.loss) * n for one, n in zip(self._pending, tokens, strict=True))
+        return _Sums(
+            step=step,
+            tokens=self._sums.tokens,
+            pending_tokens=self._sums.pending_tokens + sum(tokens),
+            pending_loss=self._sums.pending_loss + weighted,
+        )
 
     def _interval_line(self, step: _Step) -> StepLine | None:
         """The interval that ends with this step, if one does."""
         self._pending.append(step)
         if step.number % self.interval and step.number != self.steps:
             return None
-        steps, self._pending = self._pending, []
-        tokens = [round(float(one.tokens)) for one in steps]
-        self.tokens += sum(tokens)
+        found = self._summed(step.number)
+        self._pending = []
+        self._sums = _Sums(step=step.number, tokens=found.tokens + found.pending_tokens)
         started, self._since = self._since, step.ended
-        weighted = sum(float(one.loss) * n for one, n in zip(steps, tokens, strict=True))
         return StepLine(
             step=step.number,
             of=self.steps,
-            loss=weighted / max(1, sum(tokens)),
+            loss=found.pending_loss / max(1, found.pending_tokens),
             grad_norm=None if step.grad_norm is None else float(step.grad_norm),
             learning_rate=step.learning_rate,
-            tokens=self.tokens,
+            tokens=self._sums.tokens,
             seconds=step.ended - started,
         )
 

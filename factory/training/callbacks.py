@@ -68,6 +68,7 @@ def callbacks(job: Job, config: ConfigContainer) -> Generator[list[Callback]]:
         states=cast("Mapping[str, Stateful]", counting),
         start=job.start,
     )
+    publisher.tell(progress.before_save)
     config.checkpoint.most_recent_k = -1  # Bridge counts those that are not complete
     writing = [progress, *counting.values()]
     try:

@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -101,6 +101,7 @@ class Publisher(Callback):
         self._started = started
         self._stateful = states
         self._start = start
+        self._told: list[Callable[[int], None]] = []
         self._once = Once(attempt.run, 0 if start is None else start.checkpoint.step)
         self._place = Place(0, 1, 0, leads=True)
         self._taken: deque[_Save] = deque()
@@ -133,6 +134,10 @@ class Publisher(Callback):
                     "with the data from their beginning."
                 )
 
+    def tell(self, saving: Callable[[int], None]) -> None:
+        """Tell this, too, of each step of which a checkpoint begins to be saved."""
+        self._told.append(saving)
+
     def has(self, step: int) -> bool:
         """Whether this step needs no save: it is the one last saved, or where the attempt began."""
         return self._once.has(step)
@@ -149,6 +154,8 @@ class Publisher(Callback):
         self._once.begin(step)
         states = {name: dict(one.state()) for name, one in self._stateful.items()}
         self._taken.append(_Save(step, states))
+        for told in self._told:
+            told(step)
 
     def on_checkpoint_save(self, context: CallbackContext) -> None:
         """Bridge has saved the oldest of them: hand it to the thread that completes it."""
