@@ -30,6 +30,7 @@ MAKE_NO_ROWS = frozenset(
     {
         "factory.data.checks",
         "factory.data.dataset",
+        "factory.data.declared",
         "factory.data.dedup_policy",
         "factory.data.engines",
         "factory.data.finished",
@@ -38,6 +39,7 @@ MAKE_NO_ROWS = frozenset(
         "factory.data.phases",
         "factory.data.progress",
         "factory.data.publish",
+        "factory.data.row_form",
         "factory.data.shards",
         "factory.data.source_files",
         "factory.data.sources",

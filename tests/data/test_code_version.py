@@ -96,6 +96,7 @@ def append(path: Path, text: str = "\n# another line\n") -> None:
         ("definitions/unrelated.py", set()),
         ("factory/data/jats.py", set()),
         ("factory/errors.py", set()),
+        ("factory/data/row_form.py", set()),
         ("factory/data/fetch/git.py", set()),
         ("factory/data/fetch/local.py", {"private/one raw", "private/two raw"}),
         ("factory/data/reader.py", {"private/one clean", "private/two clean"}),
@@ -150,6 +151,23 @@ def test_only_what_decides_rows_counts_of_a_declaring_file(tree, old, new, count
     put(tree, start=source)
     before = version_of("definitions.start")
     put(tree, start=source.replace(old, new))
+    assert (version_of("definitions.start") != before) == counts
+
+
+@pytest.mark.parametrize(
+    ("source", "counts"),
+    [
+        ("def clean(row):\n    return one.tags\none = Dataset(clean=clean, tags={})\n", True),
+        ("one = Dataset(clean=lambda row: one.tags, tags={})\n", True),
+        ("one: D = Dataset(tags={})\nSAID = str(one)\n", True),
+        ("two = one = Dataset(tags={})\nprint(one)\n", True),
+        ("def clean(row):\n    return row\none = Dataset(clean=clean, tags={})\n", False),
+    ],
+)
+def test_a_dataset_that_its_file_reads_counts_whole(tree, source, counts):
+    put(tree, start=source)
+    before = version_of("definitions.start")
+    put(tree, start=source.replace("{}", "{1: 2}"))
     assert (version_of("definitions.start") != before) == counts
 
 
