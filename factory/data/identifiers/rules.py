@@ -282,23 +282,15 @@ RULES: tuple[Rule, ...] = (
 def names_a_number(prefix: str) -> bool:
     """Whether a number behind this is taken for a direct identifier.
 
-    So is one behind the last words of it, as in `HOSP-SSN-`; behind the end of a word only a record
-    number, as in `XMRN`: `TEXT-` and `NEXT-` end in no extension.
+    So is one behind its last words, `HOSP-SSN-`; behind the end of a word only a record number,
+    `XMRN`: `TEXT-` ends in no extension.
     """
-    starts = range(len(prefix) - 2)
-    words = [prefix[one:] for one in starts if not prefix[max(0, one - 1) : one].isalpha()]
-    ends = [prefix[one:] for one in starts]
-    return any(
-        any(one.matches(text, len(text)))
-        for text, kinds in ((_numbers(words), Kind), (_numbers(ends), (Kind.RECORD_NUMBER,)))
-        for one in RULES
-        if one.kind.direct and one.kind in kinds
-    )
-
-
-def _numbers(labels: list[str]) -> str:
-    return "\n".join(
-        f"{label}{between}00423178{'.' * 30}"
-        for label in labels
-        for between in ("", " ", ": ", "-")
-    )
+    for start in range(len(prefix) - 2):
+        inside = prefix[max(0, start - 1) : start].isalpha()
+        between = ("", " ", ": ", "-")
+        text = "\n".join(f"{prefix[start:]}{one}00423178{'.' * 30}" for one in between)
+        for one in RULES:
+            asked = one.kind is Kind.RECORD_NUMBER if inside else one.kind.direct
+            if asked and any(True for _ in one.matches(text, len(text))):
+                return True
+    return False
