@@ -55,9 +55,10 @@ def test_what_ends_a_stage_does_not_end_the_next_and_is_kept(three: Mixture, end
         going.restore_state_rank(state)
 
 
-def test_what_waits_is_trained_on_in_a_stage_that_leaves_nothing_to_draw(three: Mixture):
+@pytest.mark.parametrize("weight", [1, 2])
+def test_what_waits_is_trained_on_in_a_stage_that_leaves_nothing_to_draw(three: Mixture, weight):
     capped = three.source(SHORT, max_epochs=1.0)
-    staged = capped.stages((0, 256, (0, 1, 0)), (5, 512, (0, 1, 0)))
+    staged = capped.stages((0, 256, (0, 1, 0)), (5, 512, (0, weight, 0)))
     seen: list[int] = []
     reading = (int(batch["account"].counts[1, 0]) for batch in read(staged.loader(**PLACE), 100))
     with pytest.raises(RunFailed, match="short was read 1 times of at most 1"):
