@@ -52,7 +52,7 @@ def test_only_below_a_key(factory: Factory, old: Version) -> None:
     assert factory("gc", "public/text/notes", "--keep", "0", "--json").facts["going"]
     nothing = factory("gc", "public/text/nothing", "--keep", "0")
     assert nothing.code == 1
-    assert "Nothing is current under public/text/nothing" in nothing.err
+    assert "No dataset public/text/nothing under definitions/datasets" in nothing.err
 
 
 def test_a_lock_in_another_folder(factory: Factory, old: Version, tmp_path: Path) -> None:
