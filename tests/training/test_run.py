@@ -151,10 +151,10 @@ def test_a_killed_worker_ends_the_run_at_once_and_is_named(drive: Begin):
 
 def test_a_run_whose_place_is_needed_saves_and_one_driver_alone_has_it(drive: Begin):
     overrides = {"train.train_iters": "5000", "checkpoint.save_interval": "5000"}
-    run = drive("preempted", workers=2, overrides=overrides)
+    run = drive("place-needed", workers=2, overrides=overrides)
     run.until(lambda: len(run.said("step")) >= 1)
     before = run.rows()
-    second = drive("preempted", workers=2, overrides=overrides)
+    second = drive("place-needed", workers=2, overrides=overrides)
     code, output = second.wait(60)
     assert code == 4, output
     assert f"process {run.process.pid} on" in output
@@ -182,10 +182,10 @@ def test_a_run_whose_place_is_needed_saves_and_one_driver_alone_has_it(drive: Be
 
 
 def test_a_driver_whose_run_was_taken_over_ends_with_its_workers(drive: Begin):
-    run = drive("replaced")
+    run = drive("taken-over")
     run.until(lambda: "(rank 0 pid=" in run.output)
     rank = run.pid(0)
-    later = drive("replaced", attempt=2, address="127.0.0.1:1")
+    later = drive("taken-over", attempt=2, address="127.0.0.1:1")
     code, output = run.wait(60)
     assert code == 4, output
     assert "was replaced by attempt 2" in output
