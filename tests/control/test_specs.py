@@ -49,7 +49,7 @@ def test_every_wrong_name_is_listed() -> None:
         "No mix 'smok' in definitions/mixes",
         "No cluster 'lokal' in definitions/clusters",
     ]
-    assert "Did you mean debug.pretrain" in str(refused.value)
+    assert "Did you mean debug.pretrain or debug_vision.pretrain" in str(refused.value)
 
 
 def test_unknown_override_names_the_nearest() -> None:
