@@ -9,10 +9,10 @@ directory too, so that neither Ray's logs nor its object store hold any of it.
 
 import contextlib
 import functools
+import multiprocessing.connection
 import os
 import pickle
 import secrets
-import select
 import signal
 import struct
 import subprocess
@@ -81,7 +81,7 @@ class Ray:
         """The next line of the driver, an empty one when it has ended, or none after a while."""
         stdout = _pipe(self.driver.stdout)
         while b"\n" not in self._buffer:
-            if not select.select([stdout], [], [], LOOK_SECONDS)[0]:
+            if not multiprocessing.connection.wait([stdout.fileno()], LOOK_SECONDS):
                 return None
             more = os.read(stdout.fileno(), 1 << 16)
             if not more:

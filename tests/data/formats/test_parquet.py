@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factory.data.formats import parquet
-from factory.errors import BadFile
+from factory.errors import BadFile, BadRow
 
 
 def written(table: pa.Table, **options: Any) -> bytes:
@@ -53,6 +53,8 @@ def test_dates_that_python_has_not_reject_their_rows(make_source: Any, column: p
     rows = make_source({"a.parquet": written(pa.table({"t": column}))}).rows("*.parquet")
     assert [row.bad for row in rows] == [None, parquet.NO_DATE, None, parquet.NO_DATE]
     assert rows[0].record["t"] is not None
+    with pytest.raises(BadRow, match=parquet.NO_DATE):
+        _ = rows[1].record
 
 
 def test_texts_that_no_sample_can_hold(make_source: Any) -> None:
