@@ -139,7 +139,7 @@ BOMB = """<?xml version="1.0"?>
 @pytest.mark.parametrize("pattern", ["*.xml", "*.xml//q"])
 def test_an_entity_bomb_is_refused(tmp_path: Path, pattern: str) -> None:
     put(tmp_path, "a.xml", BOMB)
-    with pytest.raises(BadFile, match=r"line 5: uses the entity &f;"):
+    with pytest.raises(BadFile, match=r"line 5.*entities that grow far beyond the file"):
         rows(tmp_path, pattern)
 
 

@@ -163,6 +163,11 @@ def _bad(name: str, error: Any) -> BadFile:
     line, column = error.position
     reason = re.sub(r",? (line \d+, column \d+.*|try XML_PARSE_HUGE.*)$", "", error.msg or "")
     where = f"{name}, line {line}, column {column}"
+    if "amplification" in reason:
+        return BadFile(
+            f"{where}: has entities that grow far beyond the file, as those of an attack do. "
+            "Replace them by their characters."
+        )
     if error.code == etree.ErrorTypes.ERR_RESOURCE_LIMIT or "too big found" in reason:
         return BadFile(
             f"{where}: asks for more than is read ({reason.strip()}). A text, comment or attribute "
