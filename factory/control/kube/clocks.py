@@ -1,0 +1,64 @@
+"""Three clocks for one attempt, and one for a cluster that does not answer.
+
+Each ticks only in its own phases, so that an hour in the queue takes nothing from the time to
+start, and a slow pull of the image nothing from the time to run. While the cluster cannot be asked
+none of the three ticks: what it did meanwhile is not known.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from factory.control.kube.observed import Clock
+
+START_LIMIT_SECONDS = 1800.0
+"""From a place to a driver that runs: pull the image, start Ray, submit."""
+
+REACH_LIMIT_SECONDS = 600.0
+"""Out of reach for longer than this, and the run is shown as paused."""
+
+_PHASES: Mapping[str, Clock] = {
+    "queued": "queue",
+    "starting": "start",
+    "running": "run",
+    "unreachable": "reach",
+}
+
+
+def clock_of(phase: str) -> Clock | None:
+    """The clock that ticks in a phase; none once the attempt has ended or is being stopped."""
+    return _PHASES.get(phase)
+
+
+@dataclass
+class Clocks:
+    """How long an attempt has been in which kind of phase."""
+
+    limits: Mapping[Clock, float]
+    """In seconds."""
+    spent: dict[Clock, float] = field(default_factory=dict[Clock, float])
+    """May be given, for a run that is adopted."""
+    _since: float | None = None
+    _ticking: Clock | None = None
+
+    def tick(self, phase: str, now: float) -> frozenset[Clock]:
+        """Count the time since the last look, and say which clocks have run out.
+
+        The time goes to the phase that was seen at its beginning. In a phase that says nothing
+        (`unknown`) the clock of the phase before goes on.
+        """
+        if self._since is not None and self._ticking is not None:
+            passed = max(0.0, now - self._since)
+            self.spent[self._ticking] = self.spent.get(self._ticking, 0.0) + passed
+        self._since = now
+        if phase != "unknown":
+            self._ticking = clock_of(phase)
+            if phase != "unreachable":
+                self.spent["reach"] = 0.0
+        return self.expired
+
+    @property
+    def expired(self) -> frozenset[Clock]:
+        """Clocks that have run out."""
+        return frozenset(
+            clock for clock, limit in self.limits.items() if self.spent.get(clock, 0.0) > limit
+        )
