@@ -1,15 +1,12 @@
 """Names, fields and values of a spec: refused before anything starts, with the nearest name."""
 
-from pathlib import Path
-
 import pytest
 
-from factory.control.clusters import cluster, clusters
 from factory.control.nearest import naming
 from factory.control.selection import select
 from factory.control.specs import check, with_sets
 from factory.discovery import datasets
-from factory.errors import DeclarationError, SpecError
+from factory.errors import SpecError
 from factory.spec import RunSpec
 
 SPEC = RunSpec(recipe="debug.pretrain", mix="smoke", overrides={"train.train_iters": "5"})
@@ -80,30 +77,3 @@ def test_naming_of_many_is_short() -> None:
     text = naming("d7", [f"dataset_{i}" for i in range(1000)])
     assert text.endswith("and 988 more.")
     assert naming("x", []) == "None is declared."
-
-
-class TestClusters:
-    def test_local_is_declared(self) -> None:
-        assert cluster("local").profile == "cpu"
-
-    @pytest.mark.parametrize(
-        ("name", "text", "message"),
-        [
-            ("a", "name: a\nkind: kubernetes\nprofile: h100\n", "kind 'kubernetes'; known kinds"),
-            ("a", "name: b\nkind: local\nprofile: cpu\n", "names its cluster 'b'"),
-            ("a", "name: a\nkind: local\nprofile: tpu\n", "profile: Input should be"),
-            ("a", "name: a\nkind: local\nprofile: cpu\ncpus: 3\n", "cpus: Extra inputs"),
-            ("a", "- a\n", "holds list"),
-            ("a", "", "holds NoneType"),
-            ("a", "name: [\n", "is not YAML"),
-        ],
-    )
-    def test_wrong_files(self, tmp_path: Path, name: str, text: str, message: str) -> None:
-        (tmp_path / f"{name}.yaml").write_text(text)
-        with pytest.raises(DeclarationError, match=message):
-            clusters(tmp_path)
-
-    def test_unknown_name_lists_the_known(self, tmp_path: Path) -> None:
-        (tmp_path / "west.yaml").write_text("name: west\nkind: local\nprofile: cpu\n")
-        with pytest.raises(SpecError, match=r"No cluster .east..*Known: west"):
-            cluster("east", tmp_path)

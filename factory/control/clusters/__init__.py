@@ -1,0 +1,15 @@
+"""Clusters: where a run can go, read from `definitions/clusters/*.yaml`.
+
+Two kinds. `local` is a Ray cluster of the run's own on this machine. `kubernetes` is a cluster with
+KubeRay: `access` (its API server), `queues`, `nodes` (what a run may ask for) and `volumes` (what
+it sees) are parts of its file. `reading` turns files into clusters, `schema` the model into a JSON
+schema. Nothing here talks to a server.
+"""
+
+from factory.control.clusters.common import Cluster
+from factory.control.clusters.kubernetes import Kubernetes
+from factory.control.clusters.local import Local
+from factory.control.clusters.queues import Purpose
+from factory.control.clusters.reading import FOLDER, cluster, clusters
+
+__all__ = ["FOLDER", "Cluster", "Kubernetes", "Local", "Purpose", "cluster", "clusters"]
