@@ -67,6 +67,7 @@ class MixtureLine(BaseModel, frozen=True, extra="forbid"):
     since: int = Field(
         default=0, ge=0, description="Steps before counting began; above 0 with fresh data only."
     )
+    begun: int = Field(default=1, ge=1, description="The attempt in which counting began.")
     sources: tuple[SourceCounts, ...] = Field(description="In the order of the lock of the mix.")
     slots: int = Field(ge=0, description="Positions of all sequences.")
     ending: int = Field(ge=0, description="Padding behind the last document of a sequence.")
@@ -86,6 +87,7 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     With it, the lock and the data, what the ledger counted can be counted again.
     """
 
+    attempt: int = Field(ge=1, description="Of the run.")
     after: int = Field(ge=0, description="Steps before the attempt.")
     seed: int
     ranks: int = Field(ge=1, description="Data-parallel ranks.")

@@ -4,6 +4,7 @@ Names and values of a spec are checked in `specs`, what a mix reads is found in 
 stands against training on it in `proof`; checks on data are in `factory.data`.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 
 from factory.control.clusters import cluster
@@ -13,7 +14,8 @@ from factory.control.proof import refusal, unproven
 from factory.control.resources import Factory
 from factory.control.specs import check
 from factory.data.mix import Mix
-from factory.data.mixing.lock import FILE, MixLock
+from factory.data.mixing.lock import MixLock
+from factory.data.mixing.of_runs import FILE
 from factory.data.mixing.words import changed
 from factory.errors import GateRefused, NamespaceError
 from factory.keys import Classification, PrivateKey
@@ -59,6 +61,27 @@ def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
         rank_environment=where.rank_environment,
         grace_seconds=where.grace_seconds,
     )
+
+
+def gained(spec: RunSpec, first: Launch, factory: Factory) -> dict[str, str]:
+    """Versions of what a run's mix reads by now, and did not when the run began.
+
+    Raises:
+        GateRefused: one of them may not be trained on, or not by this run.
+    """
+    found = reading(spec.mix, factory.namespace, kept_lock(spec.mix))
+    keys = {f"{dataset.key.path}/energon/train" for dataset in found.mix.datasets}
+    if not keys - first.datasets.keys():
+        return {}
+    if (now := _classification(found.mix)) != first.classification:
+        raise GateRefused(
+            f"The mix {spec.mix!r} is {now} by now, and run {first.run_id} is "
+            f"{first.classification}: its checkpoints and figures lie where they would not be "
+            "allowed. Launch a new run."
+        )
+    others = [(step, one) for step, one in found.versions if one.key.path not in first.datasets]
+    _refuse_unproven(spec, replace(found, versions=others), factory)
+    return {version.key.path: version.id for _, version in others}
 
 
 def _not_pinned(

@@ -21,7 +21,7 @@ from factory.control.execution import ASSET_JOB, Location, execute
 from factory.control.instance import ensure
 from factory.control.launch import LaunchResult, Message, Request
 from factory.control.lineage import asset_key
-from factory.control.resuming import RESUMES, began_with, tags_of
+from factory.control.resuming import RESUMES, tags_of
 from factory.control.selection import select
 from factory.control.specs import check, with_sets
 from factory.control.training import SPEC_METADATA
@@ -29,6 +29,7 @@ from factory.data.steps import Step
 from factory.discovery import datasets
 from factory.errors import FactoryError, SpecError
 from factory.namespace import Namespace
+from factory.namespace.specs import last_spec
 from factory.settings import Settings
 from factory.spec import RunSpec
 
@@ -100,7 +101,7 @@ def _resume(
     going_on = [before, *instance.get_runs(dg.RunsFilter(tags={RESUMES: run_id}))]
     if alive := [run.run_id for run in going_on if not run.is_finished]:
         raise SpecError(f"Run {run_id} is still going on ({', '.join(alive)}). Cancel it first.")
-    spec = with_sets(began_with(Namespace(settings.root).run(run_id)), request.sets)
+    spec = with_sets(last_spec(Namespace(settings.root).run(run_id)), request.sets)
     check(spec)
     tags = tags_of(run_id, fresh_data=request.fresh_data, redistribute=request.redistribute)
     return execute(location, before.job_name, instance, run_config=spec.model_dump(), tags=tags)

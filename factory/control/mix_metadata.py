@@ -5,16 +5,16 @@ from typing import Any
 
 import dagster as dg
 
-from factory.data.mixing.lock import Expectations, MixLock, lock_path
+from factory.data.mixing.lock import Expectations, MixLock
+from factory.data.mixing.of_runs import lock_of
 from factory.data.mixing.words import BASIS, ROLE, amount, caps, percent
 
 
 def mix_metadata(run: Path) -> dict[str, Any]:
     """Of the run in that directory; nothing where it has no lock yet."""
-    file = lock_path(run)
-    if not file.is_file():
+    lock = lock_of(run)
+    if lock is None:
         return {}
-    lock = MixLock.from_json(file.read_bytes(), str(file))
     rows = [_row(lock, at, lock.expectations) for at in range(len(lock.sources))]
     return {
         "mix lock": lock.hash,

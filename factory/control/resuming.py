@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from factory.control.clusters import cluster
 from factory.control.code_identity import code_identity
+from factory.control.gates import gained
 from factory.control.resources import Factory
 from factory.control.specs import check
-from factory.data.mixing.lock import MixLock, lock_path
+from factory.data.mixing.of_runs import goes_on_with
 from factory.errors import FactoryError, GateRefused, SpecError
 from factory.keys import parse
 from factory.namespace import Namespace, RunDirectory
@@ -42,35 +43,6 @@ def tags_of(run_id: str, *, fresh_data: bool = False, redistribute: bool = False
     return {RESUMES: run_id} | {tag: "true" for tag, wanted in asked.items() if wanted}
 
 
-def began_with(run: RunDirectory) -> RunSpec:
-    """The spec of a run's last attempt.
-
-    Raises:
-        SpecError: the run left none.
-    """
-    names = [f"spec.{attempt}.json" for attempt in range(last_attempt(run), 1, -1)]
-    for name in (*names, "spec.json"):
-        try:
-            return RunSpec.model_validate_json((run.path / name).read_bytes())
-        except FileNotFoundError:
-            continue
-        except (OSError, ValidationError) as error:
-            raise SpecError(f"{run.path / name} cannot be read: {error}") from error
-    raise SpecError(f"{run} left no spec, so it never began. Launch it again.")
-
-
-def keep_spec(run: RunDirectory, launch: Launch) -> None:
-    """Write the spec of an attempt, in place of that of an equal one which no driver began.
-
-    Raises:
-        NamespaceError: a driver has claimed the attempt, and its spec is there.
-    """
-    name = "spec.json" if launch.attempt == 1 else f"spec.{launch.attempt}.json"
-    if last_attempt(run) < launch.attempt:
-        (run.path / name).unlink(missing_ok=True)
-    run.create(name, (launch.spec.model_dump_json(indent=2) + "\n").encode())
-
-
 def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
     """The next attempt of the run that the tags name, with the versions that it began with.
 
@@ -88,6 +60,7 @@ def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
         )
     _refuse_missing(first, factory.namespace)
     fresh_data = tags.get(FRESH_DATA) == "true"
+    others = gained(spec, first, factory) if fresh_data else {}
     where = cluster(spec.cluster)
     return first.model_copy(
         update={
@@ -98,6 +71,7 @@ def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
             "code": code_identity(),
             "rank_environment": where.rank_environment,
             "grace_seconds": where.grace_seconds,
+            "datasets": {**first.datasets, **others},
             # Data that begin again may be others: then the driver locks the mix.
             "mix_lock": "" if fresh_data else _mix_lock(run, first),
             "fresh_data": fresh_data,
@@ -121,11 +95,8 @@ def _began_as(run: RunDirectory) -> Launch:
 
 
 def _mix_lock(run: RunDirectory, first: Launch) -> str:
-    """The hash of what the run reads: since it last began with other data, that of those."""
-    written = lock_path(run.path)
-    if not written.exists():
-        return first.mix_lock
-    return MixLock.from_json(written.read_bytes(), str(written)).hash
+    lock = goes_on_with(run)
+    return first.mix_lock if lock is None else lock.hash
 
 
 def _of(spec: RunSpec, name: str) -> str:

@@ -84,14 +84,16 @@ def gate_op(context: dg.OpExecutionContext) -> dict[str, Any]:
 def train_op(context: dg.OpExecutionContext, launch: dict[str, Any]) -> None:
     """Run what the gate let through on its cluster, to the end."""
     from factory.control.pipes import FactoryPipesClient
-    from factory.control.resuming import RESUMES, keep_spec
+    from factory.control.resuming import RESUMES
+    from factory.namespace.specs import keep_spec
 
     factory: Factory = context.resources.factory
     resolved = Launch.model_validate(launch)
     if resolved.run_id != context.run.tags.get(RESUMES, context.run.run_id):
         resolved = gated(context)  # this op alone is run again, in another run
     directory = factory.namespace.open_run(resolved.classification, resolved.run_id)
-    keep_spec(directory, resolved)
+    if resolved.attempt == 1:
+        keep_spec(directory, 1, resolved.spec)
     FactoryPipesClient(factory.settings).run(
         context=context, launch=resolved, run_directory=directory
     )

@@ -5,9 +5,8 @@ trains: it hands tensors to a queue, and a writer thread reads their values. The
 that a person waits for are written as `Phase` lines.
 """
 
-import queue
-import threading
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -16,6 +15,7 @@ from megatron.bridge.training.callbacks import Callback, CallbackContext
 from megatron.core.num_microbatches_calculator import get_num_microbatches
 from pydantic import BaseModel
 
+from factory.observe.background import Background
 from factory.reports import Phase, StepLine, read_lines
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ class Progress(Callback):
         self._sums = _Sums(step=0, tokens=0)
         """At the end of the last interval; what is pending there, an earlier attempt has left."""
 
-        self._queue: queue.SimpleQueue[_Step | _Saving | Phase | None] = queue.SimpleQueue()
-        self._writer: threading.Thread | None = None
-        self._failure: BaseException | None = None
+        self._writer: Background[_Step | _Saving | Phase] | None = None
+        self._files: dict[type[BaseModel], TextIO] = {}
+        self._open = ExitStack()
         self._pending: list[_Step] = []
         self._first = 0
         self._since = time.monotonic()
@@ -84,8 +84,7 @@ class Progress(Callback):
         self._since = time.monotonic()
         self._first = context.state.train_state.step
         if is_last_rank():
-            self._writer = threading.Thread(target=self._write, name="progress", daemon=True)
-            self._writer.start()
+            self._writer = Background("progress", self._write, first=self._begin)
         self._say("train", f"from step {context.state.train_state.step}")
 
     def on_train_step_end(self, context: CallbackContext) -> None:
@@ -93,12 +92,10 @@ class Progress(Callback):
         report = context.loss_dict
         if self._writer is None or not report:
             return
-        if self._failure is not None:
-            raise self._failure
         config = cast("ConfigContainer", context.state.cfg)
         micro_batches = config.data_parallel_size * get_num_microbatches()
         groups: list[dict[str, Any]] = context.optimizer.param_groups if context.optimizer else []
-        self._queue.put(
+        self._writer.put(
             _Step(
                 number=context.state.train_state.step + 1,
                 loss=report[LOSS].detach().clone(),
@@ -112,7 +109,7 @@ class Progress(Callback):
     def before_save(self, step: int) -> None:
         """A checkpoint of this step begins to be saved: keep what was summed up to it."""
         if self._writer is not None:
-            self._queue.put(_Saving(step))
+            self._writer.put(_Saving(step))
 
     def on_checkpoint_save(self, context: CallbackContext) -> None:
         """Bridge calls this after a save."""
@@ -121,38 +118,30 @@ class Progress(Callback):
     def on_train_end(self, context: CallbackContext) -> None:
         """Wait until everything queued is on disk."""
         self.close()
-        if self._failure is not None:
-            raise self._failure
 
     def close(self) -> None:
         """Write what is queued and stop, also where training ended early."""
         if self._writer is not None:
-            self._queue.put(None)
-            self._writer.join()
-            self._writer = None
+            writer, self._writer = self._writer, None
+            with self._open:
+                writer.close()
 
     def _say(self, name: str, detail: str) -> None:
         if self._writer is not None:
             seconds = max(0.0, time.time() - self.started)
-            self._queue.put(Phase(name=name, detail=detail, seconds=seconds))
+            self._writer.put(Phase(name=name, detail=detail, seconds=seconds))
 
-    def _write(self) -> None:
-        try:
-            self._sums = self._sums_before()
-            with (
-                _for_lines(self.directory / STEPS) as steps,
-                _for_lines(self.directory / PHASES) as phases,
-                _for_lines(self.directory / SAVED) as saved,
-            ):
-                files = {StepLine: steps, Phase: phases, _Sums: saved}
-                while (item := self._queue.get()) is not None:
-                    line = self._line(item)
-                    if line is not None:
-                        file = files[type(line)]
-                        file.write(line.model_dump_json() + "\n")
-                        file.flush()
-        except BaseException as failure:
-            self._failure = failure
+    def _begin(self) -> None:
+        self._sums = self._sums_before()
+        for kind, name in ((StepLine, STEPS), (Phase, PHASES), (_Sums, SAVED)):
+            self._files[kind] = self._open.enter_context(_for_lines(self.directory / name))
+
+    def _write(self, item: _Step | _Saving | Phase) -> None:
+        line = self._line(item)
+        if line is not None:
+            file = self._files[type(line)]
+            file.write(line.model_dump_json() + "\n")
+            file.flush()
 
     def _line(self, item: _Step | _Saving | Phase) -> StepLine | _Sums | Phase | None:
         if isinstance(item, Phase):

@@ -103,6 +103,7 @@ def _mixture(job: Job, config: ConfigContainer) -> Mixture:
         Plan.of(lock, reading.readers),
         interval=config.logger.log_interval,
         steps=required(config.train.train_iters, "train.train_iters"),
+        attempt=job.launch.attempt,
         writer=partial(_writer, job, lock, reading),
     )
 
@@ -110,6 +111,7 @@ def _mixture(job: Job, config: ConfigContainer) -> Mixture:
 def _reading(job: Job, config: ConfigContainer) -> Reading:
     ranks = identity_of(config, job.launch)[DATA_PARALLEL_SIZE]
     return Reading(
+        attempt=job.launch.attempt,
         after=0,
         seed=job.launch.spec.seed,
         ranks=cast("int", ranks),
@@ -126,7 +128,6 @@ def _writer(job: Job, lock: MixLock, reading: Reading, after: int) -> Writer:
         job.run,
         lock,
         reading.model_copy(update={"after": after}),
-        attempt=job.launch.attempt,
         metrics=_metrics(job),
     )
 

@@ -27,6 +27,7 @@ from factory.errors import FactoryError, SpecError, Superseded
 from factory.namespace import Damage, Namespace
 from factory.namespace.attempts import Attempt
 from factory.namespace.checkpoints import Checkpoint
+from factory.namespace.specs import keep_spec
 from factory.observe.mixture.files import LEDGER
 from factory.reports import MixtureLine, Phase, RunRecord, StepLine
 from factory.settings import Settings, ray_address
@@ -79,6 +80,8 @@ def main() -> int:
         run = Namespace(settings.root).open_run(launch.classification, launch.run_id)
         attempt = Attempt(run, launch.attempt)
         attempt.claim()
+        if launch.attempt > 1:
+            keep_spec(run, launch.attempt, launch.spec)
         writer = NamespaceMessageWriter(check=attempt.check)
         with open_dagster_pipes(message_writer=writer) as pipes:
             Driver(launch, pipes, settings, attempt, ending).run(ray_address())

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from factory.data.encoding import images, load
-from factory.data.mixing.lock import FILE, MixLock, later_name, lock_path
+from factory.data.mixing.lock import MixLock
+from factory.data.mixing.of_runs import goes_on_with, keep, lock_path
 from factory.data.mixing.resolve import resolve
 from factory.data.mixing.settings import DataSettings
 from factory.data.mixing.words import changed
@@ -33,33 +34,43 @@ def write_lock(namespace: Namespace, launch: Launch, run: RunDirectory) -> MixLo
         ResumeRefused: the run has a lock already, and with these settings and versions it would
             be another one; with fresh data it gets that one.
     """
+    before = goes_on_with(run)
+    lock = _resolved(namespace, launch, before)
+    if before is None or before.hash == lock.hash:
+        _refuse_other(launch, lock)
+        return keep(run, launch.attempt, before or lock)
+    if launch.attempt > 1 and launch.fresh_data:
+        return keep(run, launch.attempt, lock)
+    differences = "\n".join(f"- {line}" for line in changed(before, lock))
+    raise ResumeRefused(
+        f"Run {launch.run_id} reads what its mix was locked with ({before.hash[:12]}), and it "
+        f"would be locked with {lock.hash[:12]} by what is here now:\n{differences}\n{_AS_IT_WAS}"
+    )
+
+
+def _resolved(namespace: Namespace, launch: Launch, before: MixLock | None) -> MixLock:
     spec = launch.spec
-    values = recipe_values(spec.recipe, spec.overrides)
+    mix = mixes()[spec.mix]
     versions = {
         key: namespace.version(parse(key), version)
         for key, version in launch.datasets.items()
         if key.endswith("/energon/train")
     }
-    lock = resolve(spec.mix, mixes()[spec.mix], versions, DataSettings.of(spec.recipe, values))
-    written = lock_path(run.path)
-    if not written.exists():
-        _refuse_other(launch, lock)
-        run.create(FILE, lock.to_json())
-        return lock
-    before = MixLock.from_json(written.read_bytes(), str(written))
-    if before.hash == lock.hash:
-        _refuse_other(launch, lock)
-        return before
-    if launch.attempt > 1 and launch.fresh_data:
-        run.create(later_name(launch.attempt), lock.to_json())
-        return lock
-    differences = "\n".join(f"- {line}" for line in changed(before, lock))
-    raise ResumeRefused(
-        f"Run {launch.run_id} reads what {written} says ({before.hash[:12]}), and its mix would be "
-        f"locked with {lock.hash[:12]} by what is here now:\n{differences}\nUse the files and the "
-        "recipe that it was locked with. `factory resume --fresh-data` goes on with the weights of "
-        "its last checkpoint, and the other data from their beginning."
-    )
+    read = [one.dataset.key.path for _, one in mix.entries]
+    if gained := [key for key in read if f"{key}/energon/train" not in versions]:
+        known = "" if before is None else f" It reads {', '.join(before.keys)}."
+        raise ResumeRefused(
+            f"The mix {spec.mix!r} reads {', '.join(gained)} by now, of which run {launch.run_id} "
+            f"has no version.{known} {_AS_IT_WAS}"
+        )
+    values = recipe_values(spec.recipe, spec.overrides)
+    return resolve(spec.mix, mix, versions, DataSettings.of(spec.recipe, values))
+
+
+_AS_IT_WAS = (
+    "Use the files and the recipe that it was locked with. `factory resume --fresh-data` goes on "
+    "with the weights of its last checkpoint, and the other data from their beginning."
+)
 
 
 def _refuse_other(launch: Launch, lock: MixLock) -> None:

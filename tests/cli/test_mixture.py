@@ -12,7 +12,9 @@ from tests.observe.mixture.made import clinical_lines, lock_of
 def run(namespace: Namespace) -> RunDirectory:
     directory = namespace.open_run("public", "run-1")
     directory.create("mix.lock", lock_of().to_json())
-    reading = Reading(after=0, seed=1, ranks=2, workers=0, micro_batch_size=1, global_batch_size=2)
+    reading = Reading(
+        attempt=1, after=0, seed=1, ranks=2, workers=0, micro_batch_size=1, global_batch_size=2
+    )
     directory.append("mixture/reading.jsonl", reading.model_dump_json())
     return directory
 

@@ -10,7 +10,7 @@ import pytest
 
 from factory import discovery
 from factory.cli.app import run
-from factory.control.gates import gate
+from factory.control.gates import gained, gate
 from factory.control.instance import ensure
 from factory.control.locking import lock_file
 from factory.control.mix_metadata import mix_metadata
@@ -19,7 +19,7 @@ from factory.data import Check, CheckResult, Git, LocalFiles
 from factory.data.mix import Mix, Weighted
 from factory.data.mixing import MixLock
 from factory.errors import GateRefused, SpecError
-from factory.keys import parse, private
+from factory.keys import parse, private, public
 from factory.namespace import CheckRecord
 from factory.settings import Settings
 from factory.spec import Launch, RunSpec
@@ -327,6 +327,35 @@ def test_private_dataset_makes_the_run_private(
     assert made.run().success
     mixes["letters"] = Mix(domain_shift=[(1.0, made.declared[0]), (1.0, secret)])
     assert pass_gate(made, spec).classification == "private"
+
+
+def test_a_mix_that_gained_a_dataset_since_the_run_began(
+    made: Bench, mixes: dict[str, Mix], spec: RunSpec
+) -> None:
+    first, factory = pass_gate(made, spec), Factory(made.settings)
+    assert gained(spec, first, factory) == {}
+    other = letters(public("text/more"))
+    mixes["letters"] = Mix(domain_shift=[(1.0, made.declared[0]), (1.0, other)])
+    with pytest.raises(GateRefused, match="public/text/more/energon/train is not materialized"):
+        gained(spec, first, factory)
+    made.declared.append(other)
+    assert made.run().success
+    found = gained(spec, first, factory)
+    assert sorted(found) == [f"public/text/more/energon/{name}" for name in ("train", "validation")]
+    assert not found.keys() & first.datasets.keys()
+
+
+def test_a_public_run_gains_no_private_data(
+    made: Bench, mixes: dict[str, Mix], spec: RunSpec
+) -> None:
+    first = pass_gate(made, spec)
+    secret = letters(
+        private("text/notes"),
+        source=LocalFiles(folder="letters", rows="*.jsonl", classification="private"),
+    )
+    mixes["letters"] = Mix(domain_shift=[(1.0, made.declared[0]), (1.0, secret)])
+    with pytest.raises(GateRefused, match=r"is private by now, and run run-[0-9]+ is public"):
+        gained(spec, first, Factory(made.settings))
 
 
 def test_mix_of_a_dataset_without_train(bench: Bench, mixes: dict[str, Mix], spec: RunSpec) -> None:

@@ -5,13 +5,14 @@ import pytest
 from factory.control import clusters
 from factory.control.code_identity import code_identity
 from factory.control.resources import Factory, resources
-from factory.control.resuming import FRESH_DATA, RESUMES, began_with, keep_spec, resumed, tags_of
+from factory.control.resuming import FRESH_DATA, RESUMES, resumed, tags_of
 from factory.control.training import training_job
 from factory.errors import DeclarationError, GateRefused, NamespaceError, SpecError
 from factory.namespace import Namespace, RunDirectory
 from factory.namespace.attempts import Attempt, last_attempt
 from factory.namespace.checkpoints import Marker, checkpoint_path, complete
 from factory.namespace.runs import record_path
+from factory.namespace.specs import keep_spec, last_spec
 from factory.reports import RunRecord
 from factory.settings import Settings
 from factory.spec import CodeIdentity, Launch, RunSpec
@@ -55,6 +56,12 @@ def began(run: RunDirectory, attempt: int = 1, **datasets: str) -> Launch:
     return launch
 
 
+def of_the_mix(factory: Factory) -> dict[str, str]:
+    """What the mix of the spec reads, in the namespace."""
+    version = publish(factory.namespace, "text/plos", DATASETS["text/glossary"])
+    return {version.key.path: version.id}
+
+
 def saved(run: RunDirectory, step: int) -> None:
     checkpoint_path(run, step).mkdir(parents=True)
     complete(checkpoint_path(run, step), Marker(step=step, attempt=1, identity={}, files={}))
@@ -74,7 +81,7 @@ def test_it_is_the_next_attempt_with_the_data_of_the_first(run, factory) -> None
 
 
 def test_fresh_data_is_asked_for_by_a_tag(run, factory) -> None:
-    began(run)
+    began(run, **of_the_mix(factory))
     saved(run, 40)
     tags = tags_of(run.run_id, fresh_data=True)
     assert tags == {RESUMES: "run-1", FRESH_DATA: "true"}
@@ -137,7 +144,7 @@ def test_the_data_are_those_of_the_first_attempt_that_left_a_record(run, factory
 
 
 def test_a_run_that_began_again_with_another_mix_goes_on_with_that(run, factory) -> None:
-    began(run)
+    began(run, **of_the_mix(factory))
     saved(run, 40)
     before, after = lock_of(), lock_of(basis="token")
     for name, lock in (("mix.lock", before), ("mix.2.lock", after)):
@@ -149,14 +156,14 @@ def test_a_run_that_began_again_with_another_mix_goes_on_with_that(run, factory)
 
 def test_the_spec_of_the_last_attempt_is_what_goes_on(run) -> None:
     with pytest.raises(SpecError, match="left no spec"):
-        began_with(run)
+        last_spec(run)
     began(run)
-    assert began_with(run) == SPEC
+    assert last_spec(run) == SPEC
     later = SPEC.model_copy(update={"workers": 2})
     Attempt(run, 2).claim()
-    assert began_with(run) == SPEC, "an attempt that wrote none has that of the one before"
+    assert last_spec(run) == SPEC, "an attempt that wrote none has that of the one before"
     run.create("spec.2.json", later.model_dump_json().encode())
-    assert began_with(run) == later
+    assert last_spec(run) == later
 
 
 def test_a_resumption_that_no_driver_began_is_no_obstacle_to_the_next(run, factory) -> None:
@@ -164,13 +171,13 @@ def test_a_resumption_that_no_driver_began_is_no_obstacle_to_the_next(run, facto
     saved(run, 40)
     for workers in (2, 3):
         spec = SPEC.model_copy(update={"workers": workers})
-        keep_spec(run, resumed(spec, tags_of(run.run_id), factory))
+        keep_spec(run, resumed(spec, tags_of(run.run_id), factory).attempt, spec)
     again = resumed(SPEC, tags_of(run.run_id), factory)
     assert again.attempt == 2
     Attempt(run, 2).claim()
-    assert began_with(run).workers == 3
+    assert last_spec(run).workers == 3
     with pytest.raises(NamespaceError, match=r"spec\.2\.json exists already"):
-        keep_spec(run, again)
+        keep_spec(run, again.attempt, SPEC)
 
 
 def test_the_tag_reaches_the_gate_of_a_job(bench: Bench) -> None:

@@ -4,11 +4,11 @@ import logging
 import time
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from factory.observe.background import Background
 from factory.reports import StepLine, read_lines
 
 
@@ -22,15 +22,12 @@ def told(directory: Path, first: int, last: int, saved: int | None = None) -> li
         from factory.observe.progress import STEPS, Progress, _Step
     made: Any = Progress(directory, interval=5, steps=10, started=time.time())
     made._first = first - 1
-    made._writer = SimpleNamespace(join=lambda: None)
+    made._writer = Background("progress", made._write, first=made._begin)
     for number in range(first, last + 1):
-        made._queue.put(_Step(number, float(number), 100 * number, None, None, time.monotonic()))
+        made._writer.put(_Step(number, float(number), 100 * number, None, None, time.monotonic()))
         if number == saved:
             made.before_save(number)
     made.close()
-    made._write()
-    if made._failure is not None:
-        raise made._failure
     return read_lines(directory / STEPS, StepLine)
 
 

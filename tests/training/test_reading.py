@@ -6,7 +6,7 @@ import pytest
 
 from factory.data.mix import Mix
 from factory.data.mixing import MixLock
-from factory.data.mixing.lock import lock_path
+from factory.data.mixing.of_runs import lock_path
 from factory.errors import ResumeRefused, SpecError
 from factory.keys import public
 from factory.namespace import Namespace, Version
@@ -63,6 +63,29 @@ def test_with_fresh_data_a_run_begins_again_with_another_lock(version, tmp_path:
     assert reading.write_lock(namespace, other, run) == second, "from then on it is the run's"
     with pytest.raises(ResumeRefused, match="- packing buffer: 9 -> 256"):
         reading.write_lock(namespace, launched(version), run)
+
+
+def test_a_mix_that_gained_a_dataset_is_refused_by_its_name(
+    version: Version, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    namespace = Namespace(tmp_path / "namespace")
+    run = namespace.open_run("public", "run-1")
+    first = reading.write_lock(namespace, launched(version), run)
+    more = Mix(domain_shift=[(1.0, declared(NAME)), (1.0, declared("text/articles"))])
+    monkeypatch.setattr(reading, "mixes", lambda: {"clinical": more})
+    again = launched(version, first.hash).model_copy(update={"attempt": 2})
+    with pytest.raises(ResumeRefused) as refused:
+        reading.write_lock(namespace, again, run)
+    assert "reads public/text/articles by now, of which run run-1 has no version" in str(
+        refused.value
+    )
+    assert f"It reads public/{NAME}." in str(refused.value)
+    other = publish(namespace, "text/articles", DATASETS["text/articles"])
+    both = {**again.datasets, other.key.path: other.id}
+    changes = {"fresh_data": True, "datasets": both, "mix_lock": ""}
+    lock = reading.write_lock(namespace, again.model_copy(update=changes), run)
+    assert [source.version for source in lock.sources] == [version.id, other.id]
+    assert lock_path(run.path) == run.path / "mix.2.lock"
 
 
 def test_another_mix_than_the_gate_locked_is_refused(version: Version, tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """`MixLock`: a mix with everything resolved that decides what a run reads, and what to expect.
 
 `definitions/mixes/NAME.lock` keeps one in the repository, `mix.lock` in a run's directory is what
-that run reads. Its hash is the identity of the mix: equal hashes, seeds and layouts give equal
-streams. Expectations lie beside and are no part of it. How a mix becomes one is in `resolve`.
+that run reads (`of_runs`). Its hash is the identity of the mix: equal hashes, seeds and layouts
+give equal streams. Expectations lie beside and are no part of it. How a mix becomes one is in
+`resolve`.
 """
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
@@ -19,28 +19,6 @@ from factory.errors import SpecError
 
 FORM = 1
 """Of what equal locks make: a change of sampling, cutting or packing is another form."""
-
-FILE = "mix.lock"
-"""In a run's directory."""
-
-
-def lock_path(run: Path) -> Path:
-    """The lock that a run reads: where it began again with other data, that of its last beginning.
-
-    It need not be there yet.
-    """
-    later = {
-        int(number): path
-        for path in run.glob("mix.*.lock")
-        if (number := path.name.split(".")[1]).isdecimal()
-    }
-    return later[max(later)] if later else run / FILE
-
-
-def later_name(attempt: int) -> str:
-    """The file of a lock with which a later attempt of a run began again."""
-    return f"mix.{attempt}.lock"
-
 
 _BESIDE: frozenset[str] = frozenset({"hash", "name", "expectations"})
 """Fields that decide nothing of what is read."""
@@ -181,7 +159,7 @@ class MixLock(BaseModel, frozen=True, extra="forbid"):
         return (json.dumps(fields, indent=2, ensure_ascii=False) + "\n").encode()
 
     @classmethod
-    def from_json(cls, data: bytes, where: str = FILE) -> Self:
+    def from_json(cls, data: bytes, where: str = "mix.lock") -> Self:
         """The lock in a file.
 
         Args:

@@ -22,7 +22,13 @@ class Mixture(Callback):
     """Counts what a rank is given, and says what came of the mix."""
 
     def __init__(
-        self, plan: Plan, *, interval: int, steps: int, writer: Callable[[int], Writer]
+        self,
+        plan: Plan,
+        *,
+        interval: int,
+        steps: int,
+        attempt: int,
+        writer: Callable[[int], Writer],
     ) -> None:
         """A ledger that has seen nothing.
 
@@ -30,12 +36,14 @@ class Mixture(Callback):
             plan: what is declared.
             interval: steps between two lines.
             steps: that this run will do.
+            attempt: of the run, in which counting begins unless it goes on from a checkpoint.
             writer: makes the writer of an attempt that begins after so many steps; called on the
                 last rank.
         """
         self._plan = plan
         self._interval = interval
         self._steps = steps
+        self._attempt = attempt
         self._make_writer = writer
         self._writer: Writer | None = None
         self._ledger = Ledger(plan.sizes)
@@ -53,7 +61,7 @@ class Mixture(Callback):
         from megatron.core import parallel_state
 
         step: int = context.state.train_state.step
-        self._watch = Watch(self._plan, steps=self._steps, since=step)
+        self._watch = Watch(self._plan, steps=self._steps, since=step, begun=self._attempt)
         if self._restored is not None:
             self._watch.restore(self._restored)
         group: Any = parallel_state.get_data_parallel_group()

@@ -14,7 +14,8 @@ Where a later attempt ends the run, its files are `ledger.2.parquet` and so on.
 
 from pathlib import Path
 
-from factory.data.mixing.lock import FILE, MixLock, lock_path
+from factory.data.mixing import of_runs
+from factory.data.mixing.lock import MixLock
 from factory.errors import RunFailed
 from factory.reports import MixtureLine, Reading, read_lines
 
@@ -36,13 +37,13 @@ def lock_of(run: Path) -> MixLock:
         RunFailed: the run has none.
         SpecError: it cannot be read.
     """
-    file = lock_path(run)
-    if not file.is_file():
+    lock = of_runs.lock_of(run)
+    if lock is None:
         raise RunFailed(
-            f"{run} has no {FILE}, so it never came as far as reading its mix, or was made by an "
-            "older factory."
+            f"{run} has no {of_runs.FILE}, so it never came as far as reading its mix, or was made "
+            "by an older factory."
         )
-    return MixLock.from_json(file.read_bytes(), str(file))
+    return lock
 
 
 def ledger_of(run: Path) -> list[MixtureLine]:
@@ -57,8 +58,8 @@ def ledger_of(run: Path) -> list[MixtureLine]:
     lines = read_lines(run / LEDGER, MixtureLine)
     if not lines:
         return []
-    since = lines[-1].since
-    by_step = {line.step: line for line in lines if line.since == since}
+    begun = lines[-1].begun
+    by_step = {line.step: line for line in lines if line.begun == begun}
     return [by_step[step] for step in sorted(by_step)]
 
 
@@ -72,8 +73,8 @@ def reading_of(run: Path) -> Reading:
         RunFailed: nothing says so, or a whole line is not a reading.
     """
     lines = ledger_of(run)
-    since = lines[-1].since if lines else 0
-    found = [one for one in read_lines(run / READING, Reading) if one.after == since]
+    begun = lines[-1].begun if lines else 1
+    found = [one for one in read_lines(run / READING, Reading) if one.attempt == begun]
     if not found:
-        raise RunFailed(f"{run / READING} does not say how the data were read from step {since}.")
+        raise RunFailed(f"{run / READING} does not say how attempt {begun} read the data.")
     return found[-1]

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from factory.data.mixing.lock import FILE, MixLock
+from factory.data.mixing.lock import MixLock
+from factory.data.mixing.of_runs import FILE
 from factory.data.stream.account import LOSS_TOKENS, SAMPLES, TOKENS
 from factory.errors import RunFailed
 from factory.observe.mixture.drift import COLUMN, judged
@@ -46,7 +47,7 @@ def realized(lock: MixLock, lines: Sequence[MixtureLine], readers: int) -> Reali
     last = lines[-1]
     plan = Plan.of(lock, readers)
     counts = totals_of(last).counts
-    declared = _declared(Watch(plan, steps=last.of, since=last.since), lines)
+    declared = _declared(Watch(plan, steps=last.of, since=last.since, begun=last.begun), lines)
     found = judged(counts, declared, plan.basis)
     columns = (SAMPLES, TOKENS, LOSS_TOKENS)
     samples, tokens, loss_tokens = (share(counts[:, at].astype(float)).tolist() for at in columns)

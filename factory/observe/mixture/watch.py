@@ -29,10 +29,13 @@ OF = {"sample": "samples", "token": "tokens", "loss_token": "loss tokens"}
 class Watch:
     """Turns sums over all ranks into the lines of the ledger. Equal sums give equal lines."""
 
-    def __init__(self, plan: Plan, *, steps: int, since: int = 0) -> None:
+    def __init__(self, plan: Plan, *, steps: int, since: int = 0, begun: int = 1) -> None:
         self.plan = plan
         self.steps = steps
         self.since = since
+        self.begun = begun
+        """The attempt in which counting began."""
+
         nothing = _Mark.of(since, none(len(plan.sources)))
         self._first = self._before = self._window = self._changed = nothing
         self._settled = 0
@@ -60,6 +63,7 @@ class Watch:
             step=step,
             of=max(step, self.steps),
             since=self.since,
+            begun=self.begun,
             sources=tuple(
                 _counts(source.key, at, totals) for at, source in enumerate(self.plan.sources)
             ),
@@ -75,6 +79,7 @@ class Watch:
         """What a checkpoint keeps, as JSON."""
         return {
             "since": self.since,
+            "begun": self.begun,
             "before": self._before.state(),
             "window": self._window.state(),
             "changed": self._changed.state(),
@@ -85,7 +90,7 @@ class Watch:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint."""
-        self.since = state["since"]
+        self.since, self.begun = state["since"], state["begun"]
         self._first = _Mark.of(self.since, none(len(self.plan.sources)))
         self._before = _Mark.restored(state["before"])
         self._window = _Mark.restored(state["window"])

@@ -1,14 +1,13 @@
 """Writer: a thread that writes the ledger of a run, so that training waits for no file system."""
 
-import queue
-import threading
 from collections.abc import Callable, Mapping
 
 from factory.data.mixing.lock import MixLock
 from factory.data.stream.account import LOSS_TOKENS, SAMPLES, TOKENS
 from factory.namespace import RunDirectory
+from factory.observe.background import Background
 from factory.observe.mixture import figure
-from factory.observe.mixture.files import LEDGER, READING, ended, ledger_of
+from factory.observe.mixture.files import DIRECTORY, LEDGER, READING, ended, ledger_of
 from factory.observe.mixture.realized import epochs, realized, totals_of
 from factory.observe.mixture.table import parquet
 from factory.observe.mixture.totals import none, share
@@ -28,17 +27,14 @@ class Writer:
     """Writes lines as they come, and the files of a run that is over."""
 
     def __init__(
-        self, run: RunDirectory, lock: MixLock, reading: Reading, *, attempt: int, metrics: Metrics
+        self, run: RunDirectory, lock: MixLock, reading: Reading, *, metrics: Metrics
     ) -> None:
         self._run = run
         self._lock = lock
         self._reading = reading
-        self._attempt = attempt
         self._metrics = metrics
-        self._queue: queue.SimpleQueue[MixtureLine | None] = queue.SimpleQueue()
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._write, name="mixture", daemon=True)
-        self._thread.start()
+        self._before: MixtureLine | None = None
+        self._background = Background("mixture", self._write, first=self._begin)
 
     def put(self, line: MixtureLine) -> None:
         """Queue a line.
@@ -46,8 +42,7 @@ class Writer:
         Raises:
             Exception: an earlier one could not be written.
         """
-        self._raise_failure()
-        self._queue.put(line)
+        self._background.put(line)
 
     def close(self) -> None:
         """Wait until everything is on disk.
@@ -55,28 +50,19 @@ class Writer:
         Raises:
             Exception: something could not be written.
         """
-        if self._thread.is_alive():
-            self._queue.put(None)
-            self._thread.join()
-        self._raise_failure()
+        self._background.close()
 
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+    def _begin(self) -> None:
+        self._run.directory(DIRECTORY)
+        self._run.append(READING, self._reading.model_dump_json())
+        self._before = self._last()
 
-    def _write(self) -> None:
-        try:
-            self._run.directory("mixture")
-            self._run.append(READING, self._reading.model_dump_json())
-            before = self._last()
-            while (line := self._queue.get()) is not None:
-                self._run.append(LEDGER, line.model_dump_json())
-                self._metrics(metrics_of(self._lock, before, line), line.step)
-                before = line
-                if line.step == line.of:
-                    self._finish()
-        except BaseException as failure:
-            self._failure = failure
+    def _write(self, line: MixtureLine) -> None:
+        self._run.append(LEDGER, line.model_dump_json())
+        self._metrics(metrics_of(self._lock, self._before, line), line.step)
+        self._before = line
+        if line.step == line.of:
+            self._finish()
 
     def _last(self) -> MixtureLine | None:
         """The line before this attempt."""
@@ -91,13 +77,13 @@ class Writer:
             ("realized", "json", (mix.model_dump_json(indent=2) + "\n").encode()),
             ("realized", "svg", figure.svg(mix)),
         ):
-            self._run.create(ended(name, suffix, self._attempt), data)
+            self._run.create(ended(name, suffix, self._reading.attempt), data)
 
 
 def metrics_of(lock: MixLock, before: MixtureLine | None, line: MixtureLine) -> dict[str, float]:
     """Numbers of an interval for the experiment tracker: shares in it, and epochs until now."""
     now = totals_of(line)
-    continued = before is not None and before.since == line.since
+    continued = before is not None and before.begun == line.begun
     then = totals_of(before) if before and continued else none(len(line.sources))
     counts = now.counts - then.counts
     found: dict[str, float] = {}

@@ -6,8 +6,6 @@ repeats after a kill must be what was there before. `chains` reads them.
 """
 
 import json
-import queue
-import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +13,7 @@ from megatron.bridge.training.callbacks import Callback, CallbackContext
 
 from factory.data.stream.account import BatchAccount, Chain
 from factory.namespace.attempts import Attempt
+from factory.observe.background import Background
 from factory.training.resume.chains import CHAINS
 
 
@@ -24,9 +23,11 @@ class ChainLog(Callback):
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
         self._chain = Chain()
-        self._queue: queue.SimpleQueue[tuple[int, int, str] | None] = queue.SimpleQueue()
-        self._writer: threading.Thread | None = None
-        self._failure: BaseException | None = None
+        self._begun = attempt.number
+        """The attempt in which the chain began."""
+
+        self._name = ""
+        self._writer: Background[tuple[int, int, str]] | None = None
 
     def on_batch(self, account: BatchAccount) -> None:
         """Append a batch that this rank is about to train on."""
@@ -34,11 +35,12 @@ class ChainLog(Callback):
 
     def state(self) -> Mapping[str, Any]:
         """What a checkpoint keeps of it."""
-        return self._chain.state()
+        return {**self._chain.state(), "begun": self._begun}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint."""
         self._chain = Chain.restored(state)
+        self._begun = int(state["begun"])
 
     def on_train_start(self, context: CallbackContext) -> None:
         """The process groups are there."""
@@ -46,19 +48,14 @@ class ChainLog(Callback):
 
         here = place()
         if here.leads:
-            name = f"{CHAINS}/rank-{here.data_rank:04d}.jsonl"
-            self._writer = threading.Thread(
-                target=self._write, args=(name,), name="chain", daemon=True
-            )
-            self._writer.start()
+            self._name = f"{CHAINS}/rank-{here.data_rank:04d}.jsonl"
+            self._writer = Background("chain", self._write)
 
     def on_train_step_end(self, context: CallbackContext) -> None:
         """Queue the line of the step. Bridge counts the step only after this call."""
-        if self._failure is not None:
-            raise self._failure
         if self._writer is not None:
             step = context.state.train_state.step + 1
-            self._queue.put((step, self._chain.batches, self._chain.value.hex()))
+            self._writer.put((step, self._chain.batches, self._chain.value.hex()))
 
     def on_train_end(self, context: CallbackContext) -> None:
         """Wait until everything queued is on disk."""
@@ -68,21 +65,15 @@ class ChainLog(Callback):
         """Write what is queued and stop, also where training ended early."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
-            self._queue.put(None)
-            writer.join()
-        if self._failure is not None:
-            raise self._failure
+            writer.close()
 
-    def _write(self, name: str) -> None:
-        try:
-            while (entry := self._queue.get()) is not None:
-                step, batches, value = entry
-                line = {
-                    "step": step,
-                    "attempt": self._attempt.number,
-                    "batches": batches,
-                    "chain": value,
-                }
-                self._attempt.run.append(name, json.dumps(line))
-        except BaseException as failure:
-            self._failure = failure
+    def _write(self, entry: tuple[int, int, str]) -> None:
+        step, batches, value = entry
+        line = {
+            "step": step,
+            "attempt": self._attempt.number,
+            "begun": self._begun,
+            "batches": batches,
+            "chain": value,
+        }
+        self._attempt.run.append(self._name, json.dumps(line))

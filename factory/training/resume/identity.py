@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import JsonValue
 
+from factory.data.mixing.of_runs import MIX_LOCK
 from factory.errors import ResumeRefused
 from factory.namespace.checkpoints import Checkpoint
 
@@ -43,7 +44,7 @@ def identity_of(config: ConfigContainer, launch: Launch) -> Identity:
     lock = cast("MixProvider", config.dataset).locked()
     packing = lock.packing
     return {
-        "mix lock": lock.hash,
+        MIX_LOCK: lock.hash,
         **{f"version of {source.key}": source.version for source in lock.sources},
         "tokenizer": lock.tokenizer_identity,
         "way of writing conversations": lock.template_identity,

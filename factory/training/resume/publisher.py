@@ -6,8 +6,6 @@ none (`factory.namespace.checkpoints`), so a kill at any moment leaves the one b
 """
 
 import json
-import queue
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -31,6 +29,7 @@ from factory.namespace.checkpoints import (
     remove,
 )
 from factory.namespace.durable import write_new
+from factory.observe.background import Background
 from factory.reports import Phase
 from factory.training.resume.identity import Identity
 from factory.training.resume.manager import PUBLISHER
@@ -105,9 +104,7 @@ class Publisher(Callback):
         self._once = Once(attempt.run, 0 if start is None else start.checkpoint.step)
         self._place = Place(0, 1, 0, leads=True)
         self._taken: deque[_Save] = deque()
-        self._queue: queue.SimpleQueue[_Save | None] = queue.SimpleQueue()
-        self._failure: BaseException | None = None
-        self._writer: threading.Thread | None = None
+        self._writer: Background[_Save] | None = None
 
     def on_train_start(self, context: CallbackContext) -> None:
         """The loader is built and stands where it was: the other states go on from there too."""
@@ -115,8 +112,7 @@ class Publisher(Callback):
         if self._start is not None and not self._start.fresh_data:
             self._restore(self._start)
         context.user_state[PUBLISHER] = self
-        self._writer = threading.Thread(target=self._write, name="publisher", daemon=True)
-        self._writer.start()
+        self._writer = Background("publisher", self._complete)
 
     def _restore(self, start: Start) -> None:
         data = start.data(self._attempt.run, self._attempt.number)
@@ -149,7 +145,7 @@ class Publisher(Callback):
             Superseded: the run was taken over by a later attempt.
             RunFailed: the directory that it would be saved into holds a complete checkpoint.
         """
-        self._raise_failure()
+        self._check()
         self._attempt.check()
         self._once.begin(step)
         states = {name: dict(one.state()) for name, one in self._stateful.items()}
@@ -159,11 +155,13 @@ class Publisher(Callback):
 
     def on_checkpoint_save(self, context: CallbackContext) -> None:
         """Bridge has saved the oldest of them: hand it to the thread that completes it."""
-        self._queue.put(self._taken.popleft())
+        if self._writer is None:
+            raise RuntimeError("A checkpoint was saved before training began; a defect.")
+        self._writer.put(self._taken.popleft())
 
     def on_train_step_end(self, context: CallbackContext) -> None:
         """A checkpoint that could not be completed ends the run."""
-        self._raise_failure()
+        self._check()
 
     def close(self) -> None:
         """Wait until every checkpoint that was saved is complete.
@@ -172,21 +170,12 @@ class Publisher(Callback):
             Exception: one could not be completed.
         """
         if self._writer is not None:
-            self._queue.put(None)
-            self._writer.join()
-            self._writer = None
-        self._raise_failure()
+            writer, self._writer = self._writer, None
+            writer.close()
 
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-    def _write(self) -> None:
-        try:
-            while (save := self._queue.get()) is not None:
-                self._complete(save)
-        except BaseException as failure:
-            self._failure = failure
+    def _check(self) -> None:
+        if self._writer is not None:
+            self._writer.check()
 
     def _complete(self, save: _Save) -> None:
         began = time.monotonic()

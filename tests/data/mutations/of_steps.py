@@ -392,6 +392,11 @@ GATE = of(
     ),
     ("a partial version", "is PARTIAL", "test_partial_version_and_then_a_mix"),
     (
+        "a run that is to go on with a mix which has become private",
+        "its checkpoints and figures lie where they would not be allowed",
+        "test_a_public_run_gains_no_private_data",
+    ),
+    (
         "a mix changed since its versions were pinned",
         "cannot be trained on",
         "test_a_lock_in_the_repository_pins_the_versions",

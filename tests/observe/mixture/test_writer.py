@@ -17,7 +17,9 @@ from factory.reports import MixtureLine, Reading, RealizedMix
 from tests.observe.mixture.made import CLINICAL, clinical_lines
 from tests.observe.mixture.made import lock_of as lock_made
 
-READING = Reading(after=0, seed=1, ranks=2, workers=0, micro_batch_size=1, global_batch_size=2)
+READING = Reading(
+    attempt=1, after=0, seed=1, ranks=2, workers=0, micro_batch_size=1, global_batch_size=2
+)
 
 
 @pytest.fixture
@@ -28,15 +30,9 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 def written(run: RunDirectory, lines, *, attempt: int = 1, after: int = 0, seen=None) -> None:
-    reading = READING.model_copy(update={"after": after})
+    reading = READING.model_copy(update={"after": after, "attempt": attempt})
     keep = {} if seen is None else seen
-    writer = Writer(
-        run,
-        lock_made(),
-        reading,
-        attempt=attempt,
-        metrics=lambda found, at: keep.update({at: found}),
-    )
+    writer = Writer(run, lock_made(), reading, metrics=lambda found, at: keep.update({at: found}))
     for line in lines:
         writer.put(line)
     writer.close()
@@ -74,7 +70,7 @@ def test_metrics_are_of_the_interval(lines):
     share = found[f"share_of_tokens/{one.source}"]
     assert share == pytest.approx((two.tokens - one.tokens) / total)
     assert found[f"epochs/{CLINICAL[3].key}"] == pytest.approx(two_epochs(line), rel=1e-9)
-    again = line.model_copy(update={"since": 7})
+    again = line.model_copy(update={"since": 7, "begun": 2})
     fresh = metrics_of(lock_made(), before, again)
     whole = two.tokens / sum(source.tokens for source in line.sources)
     assert fresh[f"share_of_tokens/{one.source}"] == pytest.approx(whole)
@@ -100,18 +96,22 @@ def test_a_later_attempt_repeats_steps_and_has_files_of_its_own(run: RunDirector
 def test_fresh_data_begin_a_ledger_anew(run: RunDirectory, lines):
     written(run, lines[:2])
     step = lines[1].step
-    fresh = lines[2].model_copy(update={"since": step})
+    fresh = lines[2].model_copy(update={"since": step, "begun": 2})
     written(run, [fresh], attempt=2, after=step)
     assert ledger_of(run.path) == [fresh]
     assert reading_of(run.path).after == step
     mix = realized_of(run.path)
     assert mix is not None
     assert mix.since == step
+    again = lines[3].model_copy(update={"since": step, "begun": 3})
+    written(run, [again], attempt=3, after=step)
+    assert ledger_of(run.path) == [again], "though it began after the same step"
+    assert reading_of(run.path).attempt == 3
 
 
 def test_what_cannot_be_written_ends_the_run(run: RunDirectory, lines):
     (run.path / "mixture").write_text("in the way")
-    writer = Writer(run, lock_made(), READING, attempt=1, metrics=lambda found, at: None)
+    writer = Writer(run, lock_made(), READING, metrics=lambda found, at: None)
     with pytest.raises(Exception, match="mixture"):
         writer.close()
 
@@ -136,5 +136,5 @@ def test_a_run_that_counted_nothing_has_no_mixture(run: RunDirectory):
     (run.path / "mix.lock").unlink()
     with pytest.raises(RunFailed, match=r"has no mix\.lock"):
         lock_of(run.path)
-    with pytest.raises(RunFailed, match="does not say how the data were read"):
+    with pytest.raises(RunFailed, match="does not say how attempt 1 read the data"):
         reading_of(run.path)
