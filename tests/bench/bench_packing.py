@@ -2,25 +2,39 @@
 
 Waste and speed are of each mix's pieces in document order, skew is of shuffled pieces. Only packing
 is timed: lists of lengths in memory in, groups out. Peers return lengths, not indices; theirs are
-given pieces of those lengths afterwards, outside the clock.
+given pieces of those lengths afterwards, outside the clock. What the stream does besides is
+measured of ours alone: packs and their boundaries, and where every position of a document goes.
 """
 
 import gc
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import batched
 from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from factory.data.packing import Account, Packing, Piece, Regime, groups, stream
+from factory.data.encoding import Encoded, fitted
+from factory.data.packing import Breaks, Overflow, Pack, Packing, Regime, groups, lay_out
 from factory.data.packing.knapsack import knapsack
+from factory.data.packing.overflow import NO_LOSS, TOO_LONG
 from factory.training.cpu import placeholder
+from tests.bench.medical_lengths import (
+    COMPONENTS,
+    CONTEXT,
+    MIXES,
+    NOTES,
+    SEED,
+    TRACES,
+    Lengths,
+    documents,
+    pieces,
+)
 
-type Mixes = Mapping[str, tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""Lengths and components of the pieces, in document order."""
+type Mixes = Mapping[str, Lengths]
 
 
 class Packer(NamedTuple):
@@ -34,28 +48,16 @@ class Packer(NamedTuple):
     """Whether groups are of indices, not of lengths."""
 
 
-CONTEXT, SEED, DOCUMENTS, SKEW_DOCUMENTS = 4096, 20260501, 120_000, 60_000
-BATCH, RANKS, NOTES, ROUNDS, SHUFFLES = 36, 12, 1, 3, 3
-COMPONENTS = (
-    ("abstract", 220, 0.40, 40, 1024),
-    ("clinical_note", 1225, 0.55, 120, 8192),
-    ("instruction_qa", 650, 0.80, 40, 8192),
-    ("full_paper", 12_000, 0.45, 2500, 65_536),
-    ("tool_trace", 14_000, 0.60, 2000, 131_072),
-)
-MIXES = {
-    "A": (0.30, 0.27, 0.13, 0.22, 0.08),
-    "S": (0.60, 0.24, 0.12, 0.03, 0.01),
-    "L": (0.10, 0.20, 0.10, 0.40, 0.20),
-}
+DOCUMENTS, SKEW_DOCUMENTS = 120_000, 60_000
+BATCH, RANKS, ROUNDS, SHUFFLES = 36, 12, 3, 3
 
 
 def run() -> str:
     """Measure every packer on every mix; returns the section."""
-    mixes = {name: _pieces(shares, DOCUMENTS) for name, shares in MIXES.items()}
+    mixes = {name: pieces(shares, DOCUMENTS) for name, shares in MIXES.items()}
     packers = _packers()
     parts = [_HEAD, _mixes(mixes), _waste(mixes, packers), _skew(packers)]
-    parts += [_alignment(mixes), _whole(mixes)]
+    parts += [_alignment(mixes), _whole(mixes), _accounted()]
     return "\n\n".join(parts)
 
 
@@ -66,19 +68,6 @@ PCG64 seed {SEED}, {DOCUMENTS:,} documents), cut to pieces of at most {CONTEXT:,
 Megatron-Bridge 0.6.2's `data.packing.algorithms`. Speed is pieces per CPU-second of one core, the
 median of {ROUNDS} interleaved rounds, garbage collector off. "in order" is packs as the algorithm
 makes them, longest first; `boundary_aware` spreads them over the buffer."""
-
-
-def _pieces(shares: Sequence[float], documents: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    generator = np.random.Generator(np.random.PCG64(SEED))
-    kinds = generator.choice(len(COMPONENTS), documents, p=shares)
-    lengths = np.zeros(documents, dtype=np.int64)
-    for kind, (_, middle, sigma, least, most) in enumerate(COMPONENTS):
-        drawn = np.exp(generator.normal(np.log(middle), sigma, int((kinds == kind).sum())))
-        lengths[kinds == kind] = np.clip(np.rint(drawn), least, most)
-    counts = -(-lengths // CONTEXT)
-    pieces = np.full(counts.sum(), CONTEXT)
-    pieces[np.cumsum(counts) - 1] = lengths - (counts - 1) * CONTEXT
-    return pieces, np.repeat(kinds, counts)
 
 
 def _packers() -> dict[str, Packer]:
@@ -177,7 +166,7 @@ def _waste(
 
 def _skew(packers: dict[str, Packer]) -> str:
     """How much the share of clinical notes differs from batch to batch."""
-    every, kinds = _pieces(MIXES["A"], SKEW_DOCUMENTS)
+    every, kinds = pieces(MIXES["A"], SKEW_DOCUMENTS)
     found: dict[str, list[tuple[float, ...]]] = {"unpacked stream": []}
     for shuffle in range(SHUFFLES):
         chosen = np.random.Generator(np.random.PCG64(shuffle)).permutation(len(every))
@@ -267,43 +256,110 @@ def _alignment(mixes: Mixes) -> str:
     for unit in (1, 16, 64, 128):
         cells = []
         for lengths, _ in mixes.values():
-            account = _account(lengths.tolist(), Packing(context=CONTEXT, alignment=unit))
-            cells.append(f"{account.waste:.2%}, {account.waste_of_alignment:.2%}")
+            packing = Packing(context=CONTEXT, alignment=unit)
+            packs = [one for made in _packs(lengths.tolist(), packing) for one in made]
+            slots = len(packs) * CONTEXT
+            waste = 1 - sum(one.tokens for one in packs) / slots
+            cells.append(f"{waste:.2%}, {sum(one.aligning for one in packs) / slots:.2%}")
         lines.append(f"| {unit} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
+def _packs(lengths: Sequence[int], packing: Packing) -> Iterator[list[Pack]]:
+    """Buffer after buffer, as the stream packs it."""
+    for buffer in batched(lengths, packing.buffer):
+        yield [
+            one
+            for group in groups(buffer, packing)
+            for one in lay_out([buffer[index] for index in group], packing)
+        ]
+
+
 def _whole(mixes: Mixes) -> str:
-    """The three regimes with packs and accounts made, not groups only."""
+    """The three regimes with packs made, not groups only."""
     lines = [
-        "The three regimes, buffer 1,024, with everything that is made of a buffer: pieces "
-        "checked, packs, balanced account; garbage collector on. Lost: in less packed and dropped.",
+        "The three regimes, buffer 1,024, with packs as the stream makes them; garbage collector "
+        "on. Lost: in less what lies between the boundaries of a pack. Every buffer is packed "
+        "twice, and its packs have to be the same.",
         "",
         "| regime | mix | waste | packs | pieces cut | tokens lost | pieces/s |",
         "|---|---|---|---|---|---|---|",
     ]
     for regime in ("none", "naive", "boundary_aware"):
         for name, (lengths, _) in mixes.items():
-            values, seconds = lengths.tolist(), []
+            values: list[int] = lengths.tolist()
             packing = Packing(context=CONTEXT, regime=regime)
-            pieces = [Piece(str(n), "mix", tokens, tokens) for n, tokens in enumerate(values)]
-            account = Account()
+            seconds: list[float] = []
             gc.collect()
             gc.freeze()
             for _ in range(ROUNDS):
                 started = time.process_time()
-                account = sum((one.account for one in stream(pieces, packing)), Account())
+                deque(_packs(values, packing), maxlen=0)
                 seconds.append(time.process_time() - started)
             gc.unfreeze()
-            dropped = sum(one.tokens for one in account.dropped.values())
-            lost = sum(values) - account.tokens - dropped
+            counts = _counted(values, packing)
+            waste = 1 - counts["tokens"] / (counts["packs"] * CONTEXT)
             lines.append(
-                f"| {regime} | {name} | {account.waste:.3%} | {account.packs:,} | "
-                f"{account.cuts:,} | {lost} | {len(values) / median(seconds) / 1e6:.2f} M |"
+                f"| {regime} | {name} | {waste:.3%} | {counts['packs']:,} | {counts['cuts']:,} | "
+                f"{sum(values) - counts['tokens']} | {len(values) / median(seconds) / 1e6:.2f} M |"
             )
     return "\n".join(lines)
 
 
-def _account(lengths: list[int], packing: Packing) -> Account:
-    pieces = (Piece(str(n), "mix", tokens, tokens) for n, tokens in enumerate(lengths))
-    return sum((one.account for one in stream(pieces, packing)), Account())
+def _counted(lengths: Sequence[int], packing: Packing) -> Counter[str]:
+    """Packs, the tokens that lie in them, and pieces that go on from the pack before."""
+    counts = Counter[str]()
+    for made, again in zip(_packs(lengths, packing), _packs(lengths, packing), strict=True):
+        if made != again:
+            raise RuntimeError("The same seed and buffer gave other packs.")
+        counts["packs"] += len(made)
+        for one in made:
+            counts["tokens"] += int(one.boundaries(filled=False).cu_seqlens[-1])
+            counts["cuts"] += sum(segment.offset > 0 for segment in one.segments)
+    return counts
+
+
+def _accounted() -> str:
+    """Where every position of the documents goes, before packing and in it."""
+    lengths, kinds = documents(MIXES["A"], SKEW_DOCUMENTS)
+    lines = [
+        f"Where every position of mix A goes, {SKEW_DOCUMENTS:,} documents, of which tool traces "
+        "carry loss in their last tenth only: cut by the overflow policy, parts without loss "
+        "dropped, the rest packed, buffer 1,024. Lost: in less all the others.",
+        "",
+        "| overflow | in | packed | truncated | no loss token | longer than the context | lost |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    policies: tuple[Overflow, ...] = ("split", "truncate_middle", "drop")
+    for policy in policies:
+        kept: list[int] = []
+        counts = Counter[str]()
+        for length, kind in zip(lengths.tolist(), kinds.tolist(), strict=True):
+            found = fitted(_encoded(length, kind), policy, CONTEXT)
+            kept += [len(one.tokens) for one in found.sequences]
+            counts["truncated"] += found.truncated
+            counts.update(found.dropped)
+        for made in _packs(kept, Packing(context=CONTEXT)):
+            counts["packed"] += sum(one.tokens for one in made)
+        where = ("packed", "truncated", NO_LOSS, TOO_LONG)
+        lost = int(lengths.sum()) - counts.total()
+        cells = " | ".join(f"{counts[name]:,}" for name in where)
+        lines.append(f"| {policy} | {lengths.sum():,} | {cells} | {lost} |")
+    return "\n".join(lines)
+
+
+_ZEROS = np.zeros(max(most for *_, most in COMPONENTS) + 1, dtype=np.int32)
+
+
+def _encoded(positions: int, kind: int) -> Encoded:
+    mask = np.ones(positions + 1, dtype=np.bool_)
+    if kind == TRACES:
+        mask[: positions * 9 // 10] = False
+    return Encoded(
+        tokens=_ZEROS[: positions + 1],
+        loss_mask=mask,
+        breaks=Breaks(),
+        images=(),
+        key="",
+        source=COMPONENTS[kind][0],
+    )

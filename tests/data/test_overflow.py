@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.data.packing import Breaks, Fitted, Kept, Span, fit
-from factory.data.packing.overflow import UNBREAKABLE
-from factory.data.packing.packer import TOO_LONG
+from factory.data.packing.overflow import TOO_LONG, UNBREAKABLE
 
 POLICIES = ("split", "truncate_middle", "drop")
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import combinations_with_replacement, pairwise
 
@@ -11,38 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.data.packing import (
-    Account,
-    Dropped,
-    Pack,
-    Packing,
-    Piece,
-    admit,
-    alignment,
-    groups,
-    lay_out,
-    pack,
-    stream,
-)
+from factory.data.packing import Pack, Packing, alignment, groups, lay_out
 from factory.data.packing.knapsack import knapsack, order
-from factory.data.packing.packer import NO_LOSS, TOO_LONG
 from factory.errors import DeclarationError
 
 CONTEXT = 48
 REGIMES = ("none", "naive", "boundary_aware")
 
 
-def of(*lengths: int, source: str = "s") -> list[Piece]:
-    return [Piece(f"k{n}", source, length, length) for n, length in enumerate(lengths)]
-
-
-@st.composite
-def buffers(draw: st.DrawFn) -> list[Piece]:
-    sizes = draw(st.lists(st.tuples(st.integers(0, CONTEXT), st.integers(0, CONTEXT)), max_size=60))
-    return [
-        Piece(f"k{n}", f"s{n % 3}", tokens, min(loss, tokens))
-        for n, (tokens, loss) in enumerate(sizes)
-    ]
+BUFFERS = st.lists(st.integers(1, CONTEXT), max_size=60)
 
 
 def packings(regime: str | None = None) -> st.SearchStrategy[Packing]:
@@ -56,40 +35,30 @@ def packings(regime: str | None = None) -> st.SearchStrategy[Packing]:
     )
 
 
-def packed_tokens(packs: list[Pack] | tuple[Pack, ...]) -> Counter[tuple[str, int]]:
-    """Every token of every pack, by sample key and place in its piece."""
-    return Counter(
-        (segment.piece.key, token)
-        for one in packs
+def pack(lengths: Sequence[int], packing: Packing) -> list[tuple[list[int], Pack]]:
+    """The packs of a buffer as the stream makes them, each with its group's places there."""
+    return [
+        (group, one)
+        for group in groups(lengths, packing)
+        for one in lay_out([lengths[index] for index in group], packing)
+    ]
+
+
+@given(BUFFERS, packings())
+def test_every_token_is_in_one_pack(lengths, packing):
+    made = pack(lengths, packing)
+    assert Counter(
+        (group[segment.place], token)
+        for group, one in made
         for segment in one.segments
         for token in range(segment.offset, segment.offset + segment.tokens)
-    )
+    ) == Counter((index, token) for index, length in enumerate(lengths) for token in range(length))
+    assert sum(one.tokens for _, one in made) == sum(lengths)
 
 
-@given(buffers(), packings())
-def test_every_token_is_in_one_pack_or_counted_under_its_reason(pieces, packing):
-    made = pack(pieces, packing)
-    trained = [piece for piece in pieces if piece.loss_tokens]
-    assert packed_tokens(made.packs) == Counter(
-        (piece.key, token) for piece in trained for token in range(piece.tokens)
-    )
-    account = made.account
-    assert (account.pieces_in, account.tokens_in) == (len(pieces), sum(p.tokens for p in pieces))
-    assert (account.pieces, account.tokens) == (len(trained), sum(p.tokens for p in trained))
-    lost = [piece for piece in pieces if not piece.loss_tokens]
-    assert account.dropped == {
-        (source, NO_LOSS): Dropped(
-            sum(piece.source == source for piece in lost),
-            sum(piece.tokens for piece in lost if piece.source == source),
-        )
-        for source in {piece.source for piece in lost}
-    }
-    assert account.slots == account.packs * CONTEXT == len(made.packs) * CONTEXT
-
-
-@given(buffers(), packings())
-def test_a_pack_stays_in_its_context_and_its_parts_divide_by_the_alignment(pieces, packing):
-    for one in pack(pieces, packing).packs:
+@given(BUFFERS, packings())
+def test_a_pack_stays_in_its_context_and_its_parts_divide_by_the_alignment(lengths, packing):
+    for _, one in pack(lengths, packing):
         assert 0 < one.tokens <= one.used <= CONTEXT
         for filled in (False, True):
             found = one.boundaries(filled=filled)
@@ -104,47 +73,45 @@ def test_a_pack_stays_in_its_context_and_its_parts_divide_by_the_alignment(piece
                 assert found.cu_seqlens[-1] == one.tokens
 
 
-@given(buffers(), packings("boundary_aware"))
-def test_documents_are_whole_begin_at_a_boundary_and_count_positions_from_0(pieces, packing):
-    for one in pack(pieces, packing).packs:
+@given(BUFFERS, packings("boundary_aware"))
+def test_documents_are_whole_begin_at_a_boundary_and_count_positions_from_0(lengths, packing):
+    for group, one in pack(lengths, packing):
         found = one.boundaries(filled=True)
         lying = found.cu_seqlens if found.cu_seqlens_padded is None else found.cu_seqlens_padded
         for number, segment in enumerate(one.segments):
-            assert (segment.offset, segment.tokens) == (0, segment.piece.tokens)
+            assert (segment.place, segment.offset) == (number, 0)
+            assert segment.tokens == one.lengths[number] == lengths[group[number]]
             assert segment.start == lying[number]
             there = found.position_ids[segment.start : segment.start + segment.tokens]
             assert there.tolist() == list(range(segment.tokens))
-        assert [one.pieces[s.place] for s in one.segments] == list(one.pieces)
-        assert one.keys == tuple(s.piece.key for s in one.segments)
-        assert one.sources == tuple(s.piece.source for s in one.segments)
 
 
-@given(buffers(), packings("none"))
-def test_none_puts_one_piece_into_a_pack(pieces, packing):
-    assert all(len(one.segments) == 1 for one in pack(pieces, packing).packs)
+@given(BUFFERS, packings("none"))
+def test_none_puts_one_piece_into_a_pack(lengths, packing):
+    made = pack(lengths, packing)
+    assert len(made) == len(lengths)
+    assert all(len(one.segments) == 1 for _, one in made)
 
 
-@given(buffers(), packings("naive"))
-def test_naive_fills_every_pack_but_one_and_attends_over_documents(pieces, packing):
-    made = pack(pieces, packing)
-    assert sum(one.tokens < CONTEXT for one in made.packs) <= 1
-    assert made.account.cuts == sum(s.offset > 0 for one in made.packs for s in one.segments)
-    entering, _ = admit(pieces, packing)
-    for one in made.packs:
+@given(BUFFERS, packings("naive"))
+def test_naive_fills_every_pack_but_one_and_attends_over_documents(lengths, packing):
+    made = [one for _, one in pack(lengths, packing)]
+    assert sum(one.tokens < CONTEXT for one in made) <= 1
+    for one in made:
         found = one.boundaries(filled=False)
         assert found.cu_seqlens.tolist() == [0, one.tokens]
         assert found.position_ids.tolist() == list(range(one.used))
-        assert all(entering[segment.place] is segment.piece for segment in one.segments)
+        assert [lengths[segment.place] for segment in one.segments] == list(one.lengths)
         starts = [segment.start for segment in one.segments] + [one.tokens]
         assert [b - a for a, b in pairwise(starts)] == [s.tokens for s in one.segments]
 
 
-@given(buffers(), packings())
-def test_packs_are_a_function_of_seed_and_buffer(pieces, packing):
-    assert pack(pieces, packing) == pack(list(pieces), packing)
+@given(BUFFERS, packings())
+def test_packs_are_a_function_of_seed_and_buffer(lengths, packing):
+    assert pack(lengths, packing) == pack(list(lengths), replace(packing))
 
 
-@given(st.lists(st.integers(1, CONTEXT), max_size=60), packings("boundary_aware"), st.randoms())
+@given(BUFFERS, packings("boundary_aware"), st.randoms())
 def test_aligned_lengths_share_packs_in_the_same_order_whatever_that_of_the_buffer(
     lengths, packing, chance
 ):
@@ -194,39 +161,6 @@ def test_every_stretch_takes_evenly_from_the_packs_as_made(count, seed):
             low, high = count * quarter // 4, count * (quarter + 1) // 4
             expected = 36 * (high - low) / count
             assert abs(((stretch >= low) & (stretch < high)).sum() - expected) <= 4
-
-
-def test_packs_are_made_again_from_keys_and_the_lengths_of_groups():
-    """What a checkpoint holds in the middle of a buffer; lengths come with the samples."""
-    pieces = [Piece(f"k{n}", "s", 1 + n * 7 % CONTEXT, 1) for n in range(40)]
-    for regime in REGIMES:
-        packing = Packing(context=CONTEXT, regime=regime, seed=3, alignment=4)
-        made = groups([piece.tokens for piece in pieces], packing)
-        state = {
-            "keys": [pieces[index].key for group in made for index in group],
-            "groups": [len(group) for group in made],
-        }
-        read = {piece.key: piece for piece in pieces}
-        waiting = [read[key] for key in state["keys"]]
-        again: list[Pack] = []
-        for count in state["groups"]:
-            again += lay_out(waiting[:count], packing)
-            del waiting[:count]
-        assert tuple(again) == pack(pieces, packing).packs
-
-
-@given(buffers(), packings())
-def test_no_piece_waits_longer_than_its_buffer_and_accounts_add_up(pieces, packing):
-    seen = 0
-    total = Account()
-    for made in stream(iter(pieces), packing):
-        buffer = pieces[seen : seen + packing.buffer]
-        assert made == pack(buffer, packing)
-        seen += len(buffer)
-        total += made.account
-    assert seen == len(pieces)
-    assert total.tokens_in == sum(piece.tokens for piece in pieces)
-    assert total.pieces == sum(piece.loss_tokens > 0 for piece in pieces)
 
 
 def first_fit_decreasing(lengths: tuple[int, ...], context: int) -> list[list[int]]:
@@ -287,16 +221,15 @@ def test_small_buffers_are_packed_as_tightly_as_possible_or_nearly():
     ],
 )
 def test_empty_single_and_full_buffers(regime, lengths, packs):
-    made = pack(of(*lengths), Packing(context=CONTEXT, regime=regime))
-    assert len(made.packs) == made.account.packs == packs
-    assert made.account.waste == (0 if sum(lengths) in (0, 9 * CONTEXT, CONTEXT) else 47 / 48)
+    made = pack(lengths, Packing(context=CONTEXT, regime=regime))
+    assert len(made) == packs
+    assert sum(one.used for _, one in made) == sum(lengths)
 
 
 def test_equal_lengths_fill_each_pack_equally():
-    made = pack(of(*[12] * 10), Packing(context=CONTEXT))
-    assert sorted(len(one.pieces) for one in made.packs) == [2, 4, 4]
-    made = pack(of(*[25] * 10), Packing(context=CONTEXT))
-    assert len(made.packs) == 10
+    made = groups([12] * 10, Packing(context=CONTEXT))
+    assert sorted(map(len, made)) == [2, 4, 4]
+    assert len(groups([25] * 10, Packing(context=CONTEXT))) == 10
 
 
 def test_a_huge_buffer_is_packed_in_linear_time_without_loss():
@@ -309,26 +242,24 @@ def test_a_huge_buffer_is_packed_in_linear_time_without_loss():
 
 
 def test_alignment_is_its_own_waste():
-    plain = pack(of(5, 6, 7), Packing(context=CONTEXT)).account
-    assert (plain.aligning, plain.ending) == (0, 30)
-    padded = pack(of(5, 6, 7), Packing(context=CONTEXT, alignment=8)).account
-    assert (padded.aligning, padded.ending) == (6, 24)
-    assert padded.waste == 30 / 48
-    assert padded.waste_of_alignment == 6 / 48
+    (plain,) = lay_out([5, 6, 7], Packing(context=CONTEXT))
+    assert (plain.tokens, plain.used, plain.aligning) == (18, 18, 0)
+    (padded,) = lay_out([5, 6, 7], Packing(context=CONTEXT, alignment=8))
+    assert (padded.tokens, padded.used, padded.aligning) == (18, 24, 6)
 
 
 def test_boundaries_true_and_padded():
-    (one,) = pack(of(7, 6, 8), Packing(context=CONTEXT, alignment=8)).packs
+    (one,) = lay_out([8, 7, 6], Packing(context=CONTEXT, alignment=8))
     inside, filled = one.boundaries(filled=False), one.boundaries(filled=True)
-    assert inside.cu_seqlens.tolist() == [0, 7, 13, 21]
+    assert inside.cu_seqlens.tolist() == [0, 8, 15, 21]
     assert inside.cu_seqlens_padded is not None
     assert inside.cu_seqlens_padded.tolist() == [0, 8, 16, 24]
-    assert filled.cu_seqlens.tolist() == [0, 7, 13, 21, 21]
+    assert filled.cu_seqlens.tolist() == [0, 8, 15, 21, 21]
     assert filled.cu_seqlens_padded is not None
     assert filled.cu_seqlens_padded.tolist() == [0, 8, 16, 24, 48]
     assert (inside.max_seqlen, filled.max_seqlen) == (8, 24)
     assert inside.position_ids.tolist() == [*range(8)] * 3
-    (one,) = pack(of(8, 16), Packing(context=CONTEXT, alignment=8)).packs
+    (one,) = lay_out([16, 8], Packing(context=CONTEXT, alignment=8))
     found = one.boundaries(filled=True)
     assert found.cu_seqlens_padded is None
     assert found.cu_seqlens.tolist() == [0, 16, 24, 48]
@@ -358,37 +289,11 @@ def test_alignment_of_a_layout(context, tensor, sequence, multiple, expected):
     assert found == expected
 
 
-def test_what_is_too_long_is_refused_or_dropped_with_its_reason():
-    pieces = [*of(3), Piece("long", "papers", CONTEXT + 1, 5), Piece("mute", "notes", 99, 0)]
-    with pytest.raises(ValueError, match="piece of papers has 49 tokens, but the context holds 48"):
-        pack(pieces, Packing(context=CONTEXT))
-    account = pack(pieces, Packing(context=CONTEXT, too_long="drop")).account
-    assert account.dropped == {
-        ("papers", TOO_LONG): Dropped(1, 49),
-        ("notes", NO_LOSS): Dropped(1, 99),
-    }
-    twice = account + account
-    assert twice.dropped["papers", TOO_LONG] == Dropped(2, 98)
-    assert twice.tokens == 6
-
-
-def test_a_loss_mask_longer_than_its_piece_is_refused():
-    with pytest.raises(ValueError, match="3 tokens and 4 loss tokens"):
-        pack([Piece("k", "s", 3, 4)], Packing(context=CONTEXT))
-
-
 def test_groups_of_other_parameters_are_refused():
     with pytest.raises(ValueError, match="2 pieces take 60 positions"):
-        lay_out(of(30, 30), Packing(context=CONTEXT))
-
-
-def test_an_account_that_does_not_balance_cannot_be_made():
-    with pytest.raises(RuntimeError, match="lost tokens: 5 came in, 4"):
-        Account(pieces_in=1, tokens_in=5, pieces=1, tokens=4, packs=1, slots=4)
-    with pytest.raises(RuntimeError, match="lost pieces"):
-        Account(pieces_in=1)
-    with pytest.raises(RuntimeError, match="lost positions"):
-        Account(slots=4)
+        lay_out([30, 30], Packing(context=CONTEXT))
+    with pytest.raises(ValueError, match="1 pieces take 49 positions"):
+        lay_out([CONTEXT + 1], Packing(context=CONTEXT))
 
 
 @pytest.mark.parametrize(
@@ -400,7 +305,6 @@ def test_an_account_that_does_not_balance_cannot_be_made():
         ({"seed": -1}, "seed is -1"),
         ({"alignment": 5}, "no multiple of the alignment 5.*nearest below is 45"),
         ({"regime": "greedy"}, "none, naive, boundary_aware"),
-        ({"too_long": "cut"}, "refuse, drop"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(fields, message):

@@ -49,12 +49,12 @@ def documents() -> list[Drawn]:
 def packs(drawn: Sequence[Drawn], **packing: Any) -> list[Laid]:
     """The documents in packs, as the stream makes them of its buffer."""
     chosen = Packing(context=CONTEXT, seed=1, **packing)
-    pieces = [one.sequences[0].piece for one in drawn]
-    fragments = [(at, 0, 0, piece.tokens) for at, piece in enumerate(pieces)]
+    lengths = [len(one.sequences[0].tokens) for one in drawn]
+    fragments = [(at, 0, 0, length) for at, length in enumerate(lengths)]
     return [
         Laid(pack, [fragments[at] for at in group], drawn)
-        for group in groups([piece.tokens for piece in pieces], chosen)
-        for pack in lay_out([pieces[at] for at in group], chosen)
+        for group in groups(lengths, chosen)
+        for pack in lay_out([lengths[at] for at in group], chosen)
     ]
 
 

@@ -17,7 +17,7 @@ from factory.data.encoding.template import Rendering
 from factory.data.encoding.tokenizer import Tokenizer
 from factory.data.loss import Loss
 from factory.data.mix_words import Chat
-from factory.data.packing.packer import NO_LOSS
+from factory.data.packing.overflow import NO_LOSS
 from factory.data.sample import canonical
 from factory.errors import BadRow, SpecError
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factory.data.encoding.encoded import Encoded, Place
-from factory.data.packing import Kept, Overflow, Piece, Span, fit
-from factory.data.packing.packer import NO_LOSS
+from factory.data.packing import Kept, Overflow, Span, fit
+from factory.data.packing.overflow import NO_LOSS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -28,12 +28,6 @@ class Sequence:
     source: str
     part: int
     """Which part of its sample."""
-
-    @property
-    def piece(self) -> Piece:
-        """The sequence as packing sees it."""
-        loss_tokens = int(np.count_nonzero(self.loss_mask))
-        return Piece(self.key, self.source, len(self.tokens), loss_tokens, self.part)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factory.data.mix_words import Overflow
-from factory.data.packing.packer import TOO_LONG
 
 type _Cut = Literal["paragraph", "sentence", "hard"]
 
+NO_LOSS = "no loss token"
+TOO_LONG = "longer than the context"
 UNBREAKABLE = "an image longer than the context"
 
 

@@ -13,28 +13,12 @@ from numpy.typing import NDArray
 from factory.data.packing.packing import Packing, aligned
 
 
-class Piece(NamedTuple):
-    """What is packed: a sample, or one part of a sample that was split."""
-
-    key: str
-    """The sample's key."""
-
-    source: str
-    """The dataset that it was drawn from."""
-
-    tokens: int
-    loss_tokens: int
-    part: int = 0
-    """Which part of its sample."""
-
-
 class Segment(NamedTuple):
-    """A piece, or what of it lies in this pack."""
+    """A piece, which is a sample or one part of it, or what of it lies in this pack."""
 
     place: int
     """The piece's place among the pieces that were laid out."""
 
-    piece: Piece
     offset: int
     """The piece's first token that is here: 0 where pieces are not cut."""
 
@@ -62,7 +46,9 @@ class Boundaries:
 class Pack(NamedTuple):
     """Pieces in one sequence of the context's length."""
 
-    pieces: tuple[Piece, ...]
+    lengths: tuple[int, ...]
+    """Of the pieces that lie here, each as long as it is before any cut."""
+
     tokens: int
     """Positions that read a token."""
 
@@ -82,24 +68,14 @@ class Pack(NamedTuple):
         return self.used - self.tokens
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """The sample keys, one a document."""
-        return tuple(piece.key for piece in self.pieces)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The source ids, one a document."""
-        return tuple(piece.source for piece in self.pieces)
-
-    @property
     def segments(self) -> tuple[Segment, ...]:
         """Where each piece lies."""
         crossing = self.packing.crossing
         made: list[Segment] = []
         start, offset = 0, self.offset
-        for place, piece in enumerate(self.pieces, self.place):
-            tokens = min(piece.tokens - offset, self.tokens - start) if crossing else piece.tokens
-            made.append(Segment(place, piece, offset, tokens, start))
+        for place, length in enumerate(self.lengths, self.place):
+            tokens = min(length - offset, self.tokens - start) if crossing else length
+            made.append(Segment(place, offset, tokens, start))
             start += tokens if crossing else aligned(tokens, self.packing.alignment)
             offset = 0
         return tuple(made)
@@ -111,7 +87,7 @@ class Pack(NamedTuple):
         attends to it and each part still divides by the alignment.
         """
         crossing = self.packing.crossing
-        lengths = [self.tokens] if crossing else [piece.tokens for piece in self.pieces]
+        lengths = [self.tokens] if crossing else list(self.lengths)
         sizes = [aligned(length, self.packing.alignment) for length in lengths]
         if filled and self.used < self.packing.context:
             lengths.append(0 if sizes != lengths else self.packing.context - self.used)

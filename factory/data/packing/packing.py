@@ -2,12 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from factory.data.mix_words import Regime
 from factory.errors import DeclarationError
-
-type TooLong = Literal["refuse", "drop"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,9 +28,6 @@ class Packing:
     alignment: int = 1
     """Each document begins at a multiple of it; see `alignment()`."""
 
-    too_long: TooLong = "refuse"
-    """A piece over the context is the caller's mistake, or dropped and counted."""
-
     def __post_init__(self) -> None:
         for name in ("context", "buffer", "alignment"):
             value = getattr(self, name)
@@ -46,13 +41,11 @@ class Packing:
                 f"{self.alignment}, so a full sequence could not be divided among the ranks. "
                 f"The nearest below is {self.context - self.context % self.alignment}."
             )
-        for name, known in (("regime", Regime), ("too_long", TooLong)):
-            value = getattr(self, name)
-            if value not in get_args(known.__value__):
-                raise DeclarationError(
-                    f"packing: {name} is {value!r}; write one of "
-                    f"{', '.join(get_args(known.__value__))}."
-                )
+        if self.regime not in get_args(Regime.__value__):
+            raise DeclarationError(
+                f"packing: regime is {self.regime!r}; write one of "
+                f"{', '.join(get_args(Regime.__value__))}."
+            )
 
     @property
     def crossing(self) -> bool:

@@ -9,14 +9,13 @@ sequences were packed together. From these the packs are made again.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from megatron.energon import WorkerConfig
 from megatron.energon.wrappers.base import BaseWrapperDataset
 from megatron.energon.wrappers.buffer import SavableSampleBuffer
 from numpy.typing import NDArray
 
-from factory.data.packing import Packing, Piece, groups, lay_out
+from factory.data.packing import Packing, groups, lay_out
 from factory.data.stream.account import BatchAccount, digest_of
 from factory.data.stream.blend import Blend
 from factory.data.stream.collate import Fragment, Laid, collate
@@ -88,7 +87,7 @@ class Batches(BaseWrapperDataset[Drawn, dict[str, Any]]):
         """
         self._buffer.worker_start()
         self._packs = self._laid()
-        self._waiting = sum(len(one.pack.pieces) for one in self._packs[self._given :])
+        self._waiting = sum(len(one.pack.lengths) for one in self._packs[self._given :])
         self._waiting += sum(len(one.sequences) for one in self._buffer.buffer[self._packed :])
         worker = self.worker_config.rank_worker_id()
         drawing = iter(self.blend)
@@ -109,7 +108,7 @@ class Batches(BaseWrapperDataset[Drawn, dict[str, Any]]):
             )
         laid = self._packs[self._given]
         self._given += 1
-        self._waiting -= len(laid.pack.pieces)
+        self._waiting -= len(laid.pack.lengths)
         return laid
 
     def _fill(self, drawing: Iterator[Drawn]) -> None:
@@ -143,7 +142,7 @@ class Batches(BaseWrapperDataset[Drawn, dict[str, Any]]):
         self._context = self.blend.context
         self._given = 0
         self._packs = self._laid()
-        self._waiting = sum(len(one.pack.pieces) for one in self._packs)
+        self._waiting = sum(len(one.pack.lengths) for one in self._packs)
 
     def _laid(self) -> list[Laid]:
         """The packs of the fragments: a function of them, of the context and of the seed."""
@@ -157,21 +156,11 @@ class Batches(BaseWrapperDataset[Drawn, dict[str, Any]]):
             alignment=self.lock.packing.alignment,
         )
         buffer = list(self._buffer.buffer)
-        pieces = [
-            Piece(
-                one.key,
-                one.source,
-                tokens=stop - start,
-                loss_tokens=int(np.count_nonzero(one.loss_mask[start:stop])),
-                part=part,
-            )
-            for place, part, start, stop in self._fragments
-            for one in (buffer[place].sequences[part],)
-        ]
+        lengths = [stop - start for *_, start, stop in self._fragments]
         return [
             Laid(pack, [self._fragments[at] for at in group], buffer)
-            for group in groups([piece.tokens for piece in pieces], packing)
-            for pack in lay_out([pieces[at] for at in group], packing)
+            for group in groups(lengths, packing)
+            for pack in lay_out([lengths[at] for at in group], packing)
         ]
 
     def _batch(self, laid: list[Laid]) -> dict[str, Any]:

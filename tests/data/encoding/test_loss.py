@@ -13,7 +13,7 @@ from factory.data.encoding.byte_level import BEGIN, END
 from factory.data.encoding.runs import text_of
 from factory.data.kinds import Message, ToolCall
 from factory.data.loss import Loss
-from factory.data.packing.packer import NO_LOSS
+from factory.data.packing.overflow import NO_LOSS
 from factory.data.sample import Sample
 from tests.data.encoding.qwen_like import SPECIAL
 from tests.data.kinds import SAMPLES, image, samples

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from factory.data.encoding import Encoded, Encoder, expanded, fitted, load
 from factory.data.kinds import Message
-from factory.data.packing.overflow import UNBREAKABLE
-from factory.data.packing.packer import NO_LOSS, TOO_LONG
+from factory.data.packing.overflow import NO_LOSS, TOO_LONG, UNBREAKABLE
 from factory.data.sample import Sample
 from tests.data.kinds import SAMPLES, image
 
@@ -96,7 +95,7 @@ def test_every_position_is_kept_or_counted(
     tokenizer = encoder.tokenizer
     for one in found.sequences:
         assert len(one.tokens) == len(one.labels) == len(one.loss_mask) <= context
-        assert one.piece.loss_tokens == int(one.loss_mask.sum()) > 0
+        assert one.loss_mask.any()
         assert tokenizer.image is not None
         pads = np.flatnonzero(one.tokens == tokenizer.image.ids[tokenizer.image.pad])
         assert pads.tolist() == [
