@@ -9,6 +9,7 @@ random, so a loss says that the path works and nothing else.
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from factory.training.recipes._continued import MODELS
+from factory.training.recipes._short import short
 
 if TYPE_CHECKING:
     from megatron.bridge.models.gpt_provider import GPTModelProvider
@@ -67,27 +68,14 @@ def pretrain_moe() -> "ConfigContainer":
 
 
 def _recipe(kind: Literal["qwen3_vl", "qwen3_vl_moe"], text: dict[str, Any]) -> "ConfigContainer":
-    from megatron.bridge.recipes.gpt.vanilla_gpt import vanilla_gpt_pretrain_config
-
     from factory.training.loader import MixProvider
 
-    config = vanilla_gpt_pretrain_config()
+    config = short()
     model = config.model = _model(kind, text)
     config.dataset = MixProvider(tokenizer=TOKENIZER, buffer=64, seq_length=model.seq_length)
-    config.train.train_iters = 80
     config.train.global_batch_size = 8
     config.train.micro_batch_size = 2
-    config.validation.eval_iters = 0
-    config.optimizer.lr = 3e-3
-    config.optimizer.min_lr = 3e-4
-    config.optimizer.clip_grad = 1.0
-    config.ddp.use_distributed_optimizer = True  # as the optimizer; Bridge warns of the difference
     config.ddp.average_in_collective = False  # Bridge: not together with the loss per token
-    config.scheduler.lr_warmup_iters = 10
-    config.scheduler.start_weight_decay = config.optimizer.weight_decay
-    config.scheduler.end_weight_decay = config.optimizer.weight_decay
-    config.checkpoint.save_interval = config.train.train_iters
-    config.logger.log_interval = 5
     return config
 
 
