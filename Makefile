@@ -1,7 +1,7 @@
 # Each target sets up what it needs on a bare machine: see scripts/setup.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test check fix bench
+.PHONY: help setup demo dev test test-cluster check fix bench
 
 BIN := .venv/bin
 
@@ -20,6 +20,10 @@ dev: setup  ## The Dagster UI on the demo's instance and definitions
 test: setup  ## Every test that needs neither a GPU nor a Kubernetes
 	$(BIN)/pytest -n 2 --dist loadgroup
 	$(BIN)/pytest -m "slow and not gpu and not cluster" --durations=15
+
+test-cluster: setup  ## The tests that need a real Kubernetes, which the first time takes half an hour to build
+	$(BIN)/python -m tests.cluster.builds
+	$(BIN)/pytest -m "cluster and not gpu" --durations=15
 
 check: setup  ## Lint, types, import contracts, lock file
 	$(BIN)/ruff check .

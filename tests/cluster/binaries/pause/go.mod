@@ -1,0 +1,3 @@
+module ai-factory.invalid/pause
+
+go 1.25.0
