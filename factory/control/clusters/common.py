@@ -20,6 +20,7 @@ class Cluster(Part, frozen=True):
     grace_seconds: float = Field(
         default=30.0,
         ge=0,
+        le=86_400,
         allow_inf_nan=False,
         description="What a run gets to save a checkpoint and end once it was told to stop.",
     )

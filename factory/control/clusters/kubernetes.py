@@ -20,8 +20,8 @@ from factory.control.clusters.words import DnsLabel, ObjectName, Variables
 SUBMITTER_CPUS, SUBMITTER_GIB = 1.0, 1.0
 """The most that KubeRay gives its submitter, beside the head (`sidecar`)."""
 
-LEAST_CPUS, LEAST_GIB = 0.2, 0.25
-"""What KubeRay's own init container of a worker asks for."""
+LEAST_CPUS, LEAST_GIB = 0.2, 1.0
+"""What a worker needs to start at all: KubeRay's init container has the first, Ray the second."""
 
 type Scheduler = Literal["kai", "default"]
 type PodSecurity = Literal["restricted", "baseline", "privileged"]

@@ -77,7 +77,7 @@ class Head(Part, frozen=True):
     """The pod without GPUs that holds Ray's head and the driver."""
 
     cpus: Cpus = Field(default=2, description="Its CPUs.")
-    memory_gib: Gibibytes = Field(default=8, description="Its memory.")
+    memory_gib: Gibibytes = Field(default=8, ge=1, description="Its memory.")
     labels: Labels = Field(
         default_factory=dict[str, str],
         description="Nodes that it runs on. If unset it shares a node with a worker, and every "

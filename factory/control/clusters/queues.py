@@ -30,6 +30,7 @@ class Queue(Part, frozen=True):
     grace_seconds: float | None = Field(
         default=None,
         ge=0,
+        le=86_400,
         allow_inf_nan=False,
         description="What a pod gets to end when its place is taken; the cluster's if unset.",
     )

@@ -1,0 +1,134 @@
+"""What a cluster cannot give a run: said in words and numbers before anything is submitted.
+
+A server takes much that cannot work: the RayJob's schema knows no node and no queue, and KubeRay
+says only in its own log, or never, why a job does not start.
+"""
+
+import re
+from pathlib import Path
+
+from factory.control.clusters import Kubernetes, Purpose
+from factory.control.kube.submission import PIPES_VARIABLES, Submission
+from factory.control.nearest import naming
+from factory.errors import KeyFormatError, NamespaceError
+from factory.keys import PrivateKey, parse
+from factory.namespace import RunDirectory
+from factory.spec import Launch, RunSpec
+
+MAX_VARIABLE_BYTES = 128 * 1024 - 1
+"""Linux starts no process with a longer one, name and value together."""
+
+_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(rf"({_PART}(:[0-9]{{1,5}})?/)?{_PART}(/{_PART})*@sha256:[0-9a-f]{{64}}")
+_RAY_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
+
+
+def refusals(submission: Submission) -> list[str]:
+    """Everything that keeps it from being submitted; nothing if it can be."""
+    launch, cluster = submission.launch, submission.cluster
+    return [
+        *spec_refusals(launch.spec, cluster, submission.purpose),
+        *_of_launch(launch, cluster),
+        *_of_access(launch, cluster),
+        *_of_environment(submission),
+    ]
+
+
+def spec_refusals(spec: RunSpec, cluster: Kubernetes, purpose: Purpose = "training") -> list[str]:
+    """What of a spec the cluster cannot satisfy."""
+    where = f"definitions/clusters/{cluster.name}.yaml"
+    problems: list[str] = []
+    if spec.cluster != cluster.name:
+        problems.append(f"cluster={spec.cluster}: this is cluster {cluster.name}.")
+    if purpose not in cluster.queues:
+        problems.append(
+            f"There is no queue for {purpose} in {where}. {naming(purpose, cluster.queues)}"
+        )
+    problems += _of_nodes(spec, cluster, purpose)
+    if spec.workers > 1 and cluster.scheduler != "kai" and not cluster.multi_node_without_gang:
+        problems.append(
+            f"workers={spec.workers}: cluster {cluster.name} has the default scheduler, which "
+            f"places one pod at a time, so {spec.workers} nodes could wait for each other for ever."
+            f" Use 1, or write `multi_node_without_gang: true` in {where}."
+        )
+    most = cluster.limits.run_hours
+    if most is not None and spec.run_limit_hours > most:
+        problems.append(
+            f"run_limit_hours={spec.run_limit_hours:g}: cluster {cluster.name} allows {most:g}."
+        )
+    return problems
+
+
+def _of_nodes(spec: RunSpec, cluster: Kubernetes, purpose: Purpose) -> list[str]:
+    nodes = cluster.nodes
+    problems: list[str] = []
+    if spec.gpus_per_worker != nodes.gpus:
+        problems.append(
+            f"gpus_per_worker={spec.gpus_per_worker}: a worker takes a whole node, and those of "
+            f"{cluster.name} have {nodes.gpus} GPUs. Use {nodes.gpus}."
+        )
+    queue = cluster.queues.get(purpose)
+    for most, whose in (
+        (nodes.count, f"cluster {cluster.name} has {nodes.count} nodes"),
+        (queue and queue.nodes, f"a run in queue {queue and queue.name} may have {{}}"),
+        (cluster.limits.nodes, f"cluster {cluster.name} allows a run {{}}"),
+    ):
+        if most is not None and spec.workers > most:
+            asked, there = spec.workers * spec.gpus_per_worker, most * nodes.gpus
+            gpus = f" ({asked} GPUs asked for, {there} there)" if asked else ""
+            problems.append(
+                f"workers={spec.workers}: {whose.format(most)}{gpus}. Use at most {most}."
+            )
+    return problems
+
+
+def _of_launch(launch: Launch, cluster: Kubernetes) -> list[str]:
+    problems: list[str] = []
+    image = launch.image or ""
+    if not _IMAGE.fullmatch(image):
+        said = f"image={image[:120]!r}" if image else "There is no image"
+        problems.append(
+            f"{said}: a run on {cluster.name} needs one by digest, NAME@sha256:64 hex digits, so "
+            "that what ran can be run again. Set FACTORY_IMAGE."
+        )
+    if launch.profile != cluster.profile:
+        problems.append(
+            f"The launch was made for the {launch.profile} profile, and cluster {cluster.name} has "
+            f"{cluster.profile}. Launch it again."
+        )
+    return problems
+
+
+def _of_access(launch: Launch, cluster: Kubernetes) -> list[str]:
+    try:
+        RunDirectory(launch.classification, launch.run_id, Path(cluster.tree.path))
+    except NamespaceError as error:
+        return [str(error)]
+    if launch.classification == "private":
+        none = f"Cluster {cluster.name} has no private tree, so no private run goes there."
+        return [] if cluster.tree.private else [none]
+    try:
+        read = [parse(key) for key in sorted(launch.datasets)]
+    except KeyFormatError as error:
+        return [str(error)]
+    return [
+        f"The run is public and reads {key}, which it will not be shown. It must be private."
+        for key in read
+        if isinstance(key, PrivateKey)
+    ]
+
+
+def _of_environment(submission: Submission) -> list[str]:
+    problems: list[str] = []
+    for name, value in sorted(submission.environment.items()):
+        size = len(f"{name}={value}".encode())
+        if not name.startswith(PIPES_VARIABLES):
+            problems.append(f"{name}: only Pipes' own variables are handed to a driver.")
+        elif size > MAX_VARIABLE_BYTES:
+            problems.append(
+                f"{name} has {size:,} bytes, and no process starts with more than "
+                f"{MAX_VARIABLE_BYTES:,}: the run reads too many datasets for one launch."
+            )
+    if not _RAY_VERSION.fullmatch(submission.ray_version):
+        problems.append(f"Ray {submission.ray_version!r} is no release, which KubeRay needs.")
+    return problems
