@@ -67,7 +67,7 @@ class MixtureLine(BaseModel, frozen=True, extra="forbid"):
     since: int = Field(
         default=0, ge=0, description="Steps before counting began; above 0 with fresh data only."
     )
-    begun: int = Field(default=1, ge=1, description="The attempt in which counting began.")
+    begun: int = Field(default=1, ge=1, description="The attempt in which the data began.")
     sources: tuple[SourceCounts, ...] = Field(description="In the order of the lock of the mix.")
     slots: int = Field(ge=0, description="Positions of all sequences.")
     ending: int = Field(ge=0, description="Padding behind the last document of a sequence.")
@@ -82,13 +82,13 @@ class MixtureLine(BaseModel, frozen=True, extra="forbid"):
 
 
 class Reading(BaseModel, frozen=True, extra="forbid"):
-    """How a run reads its mix: a line of `mixture/reading.jsonl` for each attempt.
+    """How a run reads its mix: a line of `mixture/reading.jsonl` where its data begin.
 
     With it, the lock and the data, what the ledger counted can be counted again.
     """
 
-    attempt: int = Field(ge=1, description="Of the run.")
-    after: int = Field(ge=0, description="Steps before the attempt.")
+    begun: int = Field(ge=1, description="The attempt in which the data began.")
+    after: int = Field(ge=0, description="Steps before.")
     seed: int
     ranks: int = Field(ge=1, description="Data-parallel ranks.")
     workers: int = Field(ge=0, description="Loader processes of each; 0 reads in the rank itself.")

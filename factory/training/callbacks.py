@@ -56,7 +56,7 @@ def callbacks(job: Job, config: ConfigContainer) -> Generator[list[Callback]]:
     if spec.ledger:
         counting["mixture"] = _mixture(job, config)
     if spec.chain:
-        counting["chain"] = ChainLog(job.attempt)
+        counting["chain"] = ChainLog(job.attempt, begun(job))
     provider = cast("MixProvider", config.dataset)
     for one in counting.values():
         provider.observe(one)
@@ -82,6 +82,15 @@ def callbacks(job: Job, config: ConfigContainer) -> Generator[list[Callback]]:
         one.close()
 
 
+def begun(job: Job) -> int:
+    """The attempt in which the data of a run begin, unless a checkpoint says otherwise.
+
+    What ended before its first checkpoint begins again as it began, and is the same.
+    """
+    anew = job.start is not None or job.launch.fresh_data
+    return job.launch.attempt if anew else 1
+
+
 def required(value: int | None, path: str) -> int:
     """A number that a run needs of its recipe.
 
@@ -99,19 +108,20 @@ def _mixture(job: Job, config: ConfigContainer) -> Mixture:
 
     lock = cast("MixProvider", config.dataset).locked()
     reading = _reading(job, config)
+    begins = job.start is None or job.start.fresh_data
     return Mixture(
         Plan.of(lock, reading.readers),
         interval=config.logger.log_interval,
         steps=required(config.train.train_iters, "train.train_iters"),
-        attempt=job.launch.attempt,
-        writer=partial(_writer, job, lock, reading),
+        begun=begun(job),
+        writer=partial(_writer, job, lock, reading if begins else None),
     )
 
 
 def _reading(job: Job, config: ConfigContainer) -> Reading:
     ranks = identity_of(config, job.launch)[DATA_PARALLEL_SIZE]
     return Reading(
-        attempt=job.launch.attempt,
+        begun=begun(job),
         after=0,
         seed=job.launch.spec.seed,
         ranks=cast("int", ranks),
@@ -121,13 +131,15 @@ def _reading(job: Job, config: ConfigContainer) -> Reading:
     )
 
 
-def _writer(job: Job, lock: MixLock, reading: Reading, after: int) -> Writer:
+def _writer(job: Job, lock: MixLock, begins: Reading | None, after: int) -> Writer:
     from factory.observe.mixture.writer import Writer
 
     return Writer(
         job.run,
         lock,
-        reading.model_copy(update={"after": after}),
+        attempt=job.launch.attempt,
+        after=after,
+        begins=None if begins is None else begins.model_copy(update={"after": after}),
         metrics=_metrics(job),
     )
 

@@ -13,7 +13,7 @@ def run(namespace: Namespace) -> RunDirectory:
     directory = namespace.open_run("public", "run-1")
     directory.create("mix.lock", lock_of().to_json())
     reading = Reading(
-        attempt=1, after=0, seed=1, ranks=2, workers=0, micro_batch_size=1, global_batch_size=2
+        begun=1, after=0, seed=1, ranks=2, workers=0, micro_batch_size=1, global_batch_size=2
     )
     directory.append("mixture/reading.jsonl", reading.model_dump_json())
     return directory

@@ -161,7 +161,7 @@ def test_the_page_shows_what_was_seen_of_the_mix(bench: Bench, launched: Launch)
     directory = run_directory(bench, launched)
     directory.create("mix.lock", lock_of().to_json())
     reading = Reading(
-        attempt=1, after=0, seed=1, ranks=2, workers=0, micro_batch_size=1, global_batch_size=2
+        begun=1, after=0, seed=1, ranks=2, workers=0, micro_batch_size=1, global_batch_size=2
     )
     directory.append("mixture/reading.jsonl", reading.model_dump_json())
     for line in clinical_lines():

@@ -12,11 +12,15 @@ import pytest
 
 from factory.namespace.attempts import Attempt
 from factory.namespace.checkpoints import complete_checkpoints
+from factory.observe.mixture.files import ledger_of
+from factory.reports import StepLine, read_lines
 from factory.spec import Launch
+from factory.training.resume.chains import chain_of
 from tests.training.conftest import Site
 from tests.training.forks import Fork, Forks
 from tests.training.kills import (
     LAYOUTS,
+    OVERRIDES,
     STEPS,
     Layout,
     Point,
@@ -126,6 +130,24 @@ def test_what_would_not_continue_exactly_is_refused_and_fresh_data_goes_round(
     assert lines[STEPS] != alone(ALONE).steps[STEPS], "its data began again"
     saved = complete_checkpoints(fresh.run)[-1]
     assert saved.marker.identity["loader workers of each rank"] == 2
+
+
+def test_fresh_data_that_were_never_saved_leave_the_run_as_it_was(site, forks, alone) -> None:
+    launch = site.launch("fresh-unsaved", **ALONE.spec)
+    told_to_stop_at_once(forks, launch)
+    overrides = {**OVERRIDES, "dataset.buffer": "9", "checkpoint.save_interval": "100000"}
+    other = launch.spec.model_copy(update={"overrides": overrides})
+    asked = {"spec": other, "attempt": 2, "fresh_data": True}
+    fresh = forks.start(launch.model_copy(update=asked))
+    assert fresh.until(lambda: any(line.begun == 2 for line in ledger_of(fresh.run.path)))
+    os.kill(fresh.driver, signal.SIGKILL)
+    fresh.wait()
+    third = forks.start(launch.model_copy(update={"attempt": 3}))
+    assert third.wait() == 0, third.output
+    assert ledger_of(third.run.path) == alone(ALONE).ledger
+    assert chain_of(third.run, 0) == alone(ALONE).chains[0]
+    last = read_lines(third.run.path / "monitor" / "steps.jsonl", StepLine)[-1]
+    assert (last.loss, last.grad_norm, last.tokens) == alone(ALONE).steps[STEPS]
 
 
 def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before(site, forks, alone) -> None:

@@ -27,7 +27,7 @@ class Mixture(Callback):
         *,
         interval: int,
         steps: int,
-        attempt: int,
+        begun: int,
         writer: Callable[[int], Writer],
     ) -> None:
         """A ledger that has seen nothing.
@@ -36,14 +36,14 @@ class Mixture(Callback):
             plan: what is declared.
             interval: steps between two lines.
             steps: that this run will do.
-            attempt: of the run, in which counting begins unless it goes on from a checkpoint.
+            begun: the attempt in which counting begins, unless it goes on from a checkpoint.
             writer: makes the writer of an attempt that begins after so many steps; called on the
                 last rank.
         """
         self._plan = plan
         self._interval = interval
         self._steps = steps
-        self._attempt = attempt
+        self._begun = begun
         self._make_writer = writer
         self._writer: Writer | None = None
         self._ledger = Ledger(plan.sizes)
@@ -61,7 +61,7 @@ class Mixture(Callback):
         from megatron.core import parallel_state
 
         step: int = context.state.train_state.step
-        self._watch = Watch(self._plan, steps=self._steps, since=step, begun=self._attempt)
+        self._watch = Watch(self._plan, steps=self._steps, since=step, begun=self._begun)
         if self._restored is not None:
             self._watch.restore(self._restored)
         group: Any = parallel_state.get_data_parallel_group()

@@ -2,7 +2,7 @@
 
 ```text
 <run>/mix.lock                the mix as it was read
-<run>/mixture/reading.jsonl   one `Reading` for each attempt
+<run>/mixture/reading.jsonl   a `Reading` where data begin, at first or anew
 <run>/mixture/ledger.jsonl    one `MixtureLine` for each logging interval
 <run>/mixture/ledger.parquet  the same as a table, when the run is over
 <run>/mixture/realized.json   a `RealizedMix`
@@ -74,7 +74,7 @@ def reading_of(run: Path) -> Reading:
     """
     lines = ledger_of(run)
     begun = lines[-1].begun if lines else 1
-    found = [one for one in read_lines(run / READING, Reading) if one.attempt == begun]
+    found = [one for one in read_lines(run / READING, Reading) if one.begun == begun]
     if not found:
-        raise RunFailed(f"{run / READING} does not say how attempt {begun} read the data.")
+        raise RunFailed(f"{run / READING} does not say how attempt {begun} began to read.")
     return found[-1]

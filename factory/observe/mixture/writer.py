@@ -7,7 +7,7 @@ from factory.data.stream.account import LOSS_TOKENS, SAMPLES, TOKENS
 from factory.namespace import RunDirectory
 from factory.observe.background import Background
 from factory.observe.mixture import figure
-from factory.observe.mixture.files import DIRECTORY, LEDGER, READING, ended, ledger_of
+from factory.observe.mixture.files import DIRECTORY, LEDGER, READING, ended, ledger_of, reading_of
 from factory.observe.mixture.realized import epochs, realized, totals_of
 from factory.observe.mixture.table import parquet
 from factory.observe.mixture.totals import none, share
@@ -27,11 +27,30 @@ class Writer:
     """Writes lines as they come, and the files of a run that is over."""
 
     def __init__(
-        self, run: RunDirectory, lock: MixLock, reading: Reading, *, metrics: Metrics
+        self,
+        run: RunDirectory,
+        lock: MixLock,
+        *,
+        attempt: int,
+        after: int,
+        begins: Reading | None,
+        metrics: Metrics,
     ) -> None:
+        """Start the thread.
+
+        Args:
+            run: the run.
+            lock: of its mix.
+            attempt: of the run.
+            after: steps before the attempt.
+            begins: how the data are read that begin with the attempt; none where they go on.
+            metrics: where numbers of an interval go.
+        """
         self._run = run
         self._lock = lock
-        self._reading = reading
+        self._attempt = attempt
+        self._after = after
+        self._begins = begins
         self._metrics = metrics
         self._before: MixtureLine | None = None
         self._background = Background("mixture", self._write, first=self._begin)
@@ -54,7 +73,8 @@ class Writer:
 
     def _begin(self) -> None:
         self._run.directory(DIRECTORY)
-        self._run.append(READING, self._reading.model_dump_json())
+        if self._begins is not None:
+            self._run.append(READING, self._begins.model_dump_json())
         self._before = self._last()
 
     def _write(self, line: MixtureLine) -> None:
@@ -66,18 +86,18 @@ class Writer:
 
     def _last(self) -> MixtureLine | None:
         """The line before this attempt."""
-        lines = [line for line in ledger_of(self._run.path) if line.step <= self._reading.after]
+        lines = [line for line in ledger_of(self._run.path) if line.step <= self._after]
         return lines[-1] if lines else None
 
     def _finish(self) -> None:
         lines = ledger_of(self._run.path)
-        mix = realized(self._lock, lines, self._reading.readers)
+        mix = realized(self._lock, lines, reading_of(self._run.path).readers)
         for name, suffix, data in (
             ("ledger", "parquet", parquet(lines)),
             ("realized", "json", (mix.model_dump_json(indent=2) + "\n").encode()),
             ("realized", "svg", figure.svg(mix)),
         ):
-            self._run.create(ended(name, suffix, self._reading.attempt), data)
+            self._run.create(ended(name, suffix, self._attempt), data)
 
 
 def metrics_of(lock: MixLock, before: MixtureLine | None, line: MixtureLine) -> dict[str, float]:

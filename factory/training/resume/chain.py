@@ -20,12 +20,11 @@ from factory.training.resume.chains import CHAINS
 class ChainLog(Callback):
     """The chain of one data-parallel rank; of ranks that read the same, one writes."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: Attempt, begun: int) -> None:
+        """A chain of nothing, which begins in that attempt unless it goes on from a checkpoint."""
         self._attempt = attempt
         self._chain = Chain()
-        self._begun = attempt.number
-        """The attempt in which the chain began."""
-
+        self._begun = begun
         self._name = ""
         self._writer: Background[tuple[int, int, str]] | None = None
 

@@ -37,7 +37,7 @@ def accounts(mixture: Mixture, reading: Reading, rank: int, steps: int) -> list[
 
 def reading(**changed: int) -> Reading:
     fields = {"after": 0, "seed": 5, "ranks": 1, "workers": 0, "micro_batch_size": 1}
-    return Reading(**fields | {"global_batch_size": 8, "attempt": 1} | changed)
+    return Reading(**fields | {"global_batch_size": 8, "begun": 1} | changed)
 
 
 def live(mixture: Mixture, how: Reading) -> list[MixtureLine]:

@@ -18,7 +18,7 @@ from tests.observe.mixture.made import CLINICAL, clinical_lines
 from tests.observe.mixture.made import lock_of as lock_made
 
 READING = Reading(
-    attempt=1, after=0, seed=1, ranks=2, workers=0, micro_batch_size=1, global_batch_size=2
+    begun=1, after=0, seed=1, ranks=2, workers=0, micro_batch_size=1, global_batch_size=2
 )
 
 
@@ -29,10 +29,19 @@ def run(tmp_path: Path) -> RunDirectory:
     return opened
 
 
-def written(run: RunDirectory, lines, *, attempt: int = 1, after: int = 0, seen=None) -> None:
-    reading = READING.model_copy(update={"after": after, "attempt": attempt})
+def written(
+    run: RunDirectory, lines, *, attempt: int = 1, after: int = 0, begins=True, seen=None
+) -> None:
+    reading = READING.model_copy(update={"after": after, "begun": attempt})
     keep = {} if seen is None else seen
-    writer = Writer(run, lock_made(), reading, metrics=lambda found, at: keep.update({at: found}))
+    writer = Writer(
+        run,
+        lock_made(),
+        attempt=attempt,
+        after=after,
+        begins=reading if begins else None,
+        metrics=lambda found, at: keep.update({at: found}),
+    )
     for line in lines:
         writer.put(line)
     writer.close()
@@ -85,7 +94,7 @@ def test_a_later_attempt_repeats_steps_and_has_files_of_its_own(run: RunDirector
     written(run, [lines[0], lost])
     with (run.path / "mixture/ledger.jsonl").open("a") as file:
         file.write(lines[2].model_dump_json()[:100])
-    written(run, lines[1:], attempt=2, after=lines[0].step)
+    written(run, lines[1:], attempt=2, after=lines[0].step, begins=False)
     assert ledger_of(run.path) == lines
     names = {path.name for path in (run.path / "mixture").iterdir()}
     assert {"ledger.2.parquet", "realized.2.json", "realized.2.svg"} <= names
@@ -106,14 +115,13 @@ def test_fresh_data_begin_a_ledger_anew(run: RunDirectory, lines):
     again = lines[3].model_copy(update={"since": step, "begun": 3})
     written(run, [again], attempt=3, after=step)
     assert ledger_of(run.path) == [again], "though it began after the same step"
-    assert reading_of(run.path).attempt == 3
+    assert reading_of(run.path).begun == 3
 
 
 def test_what_cannot_be_written_ends_the_run(run: RunDirectory, lines):
     (run.path / "mixture").write_text("in the way")
-    writer = Writer(run, lock_made(), READING, metrics=lambda found, at: None)
     with pytest.raises(Exception, match="mixture"):
-        writer.close()
+        written(run, [])
 
 
 def test_a_ledger_of_another_mix_is_not_held_against_this_one(run: RunDirectory, lines):
@@ -136,5 +144,5 @@ def test_a_run_that_counted_nothing_has_no_mixture(run: RunDirectory):
     (run.path / "mix.lock").unlink()
     with pytest.raises(RunFailed, match=r"has no mix\.lock"):
         lock_of(run.path)
-    with pytest.raises(RunFailed, match="does not say how attempt 1 read the data"):
+    with pytest.raises(RunFailed, match="does not say how attempt 1 began to read"):
         reading_of(run.path)
