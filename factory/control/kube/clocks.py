@@ -24,6 +24,23 @@ _PHASES: Mapping[str, Clock] = {
 }
 
 
+LIMITS: dict[Clock, tuple[str, str]] = {
+    "queue": (
+        "it waited longer than queue_limit_hours for its place",
+        "Raise the limit, ask for less, or choose another cluster",
+    ),
+    "start": (
+        "it had its place, and its driver did not run within the limit of a start",
+        "What it was waiting for is in the reason; `factory cluster check` tries the image",
+    ),
+    "run": (
+        "it ran longer than run_limit_hours",
+        "Its checkpoints are kept; raise the limit to let it go on for longer",
+    ),
+}
+"""What it means that one of an attempt's clocks has run out, and what to do."""
+
+
 def clock_of(phase: str) -> Clock | None:
     """The clock that ticks in a phase; none once the attempt has ended or is being stopped."""
     return _PHASES.get(phase)

@@ -23,12 +23,10 @@ from factory.control.kube.fields import (
     short,
     text,
 )
-from factory.control.kube.observed import Observed
+from factory.control.kube.observed import JOB_STATUSES, Observed
 
 SKEW = timedelta(seconds=5)
 """Times are the API server's, the scheduler's, the kubelets' and the head's."""
-
-JOB_STATUSES = frozenset({"", "PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"})
 
 _PREEMPTED = re.compile(r"Pod \S+?/(?P<pod>\S+) was preempted")
 _WORKLOAD = re.compile(r"workload \S+?/(?P<group>\S+?)\.?(?:\s|$)")

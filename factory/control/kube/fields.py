@@ -45,9 +45,10 @@ def moment(value: Any, *path: str) -> datetime | None:
     """The time at the end of the path, in UTC."""
     try:
         found = datetime.fromisoformat(text(value, *path))
-        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+        found = found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+    return found if 1970 <= found.year < 2200 else None  # so that seconds can be added
 
 
 def amount(value: Any, *path: str) -> float | None:

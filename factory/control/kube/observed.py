@@ -27,6 +27,25 @@ type Clock = Literal["queue", "start", "run", "reach"]
 type Verdict = Literal["succeeded", "failed", "evicted", "lost", "cancelled", "gone"]
 """What an attempt came to. `gone` is the absence of one: only the run's messages can tell."""
 
+JOB_STATUSES = frozenset({"", "PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"})
+"""Of Ray; any other is not one that its documentation knows."""
+
+DEPLOYMENT_STATUSES = frozenset(
+    {
+        "",
+        "Initializing",
+        "Waiting",
+        "Running",
+        "Complete",
+        "Failed",
+        "ValidationFailed",
+        "Suspending",
+        "Suspended",
+        "Retrying",
+    }
+)
+"""Of KubeRay 1.5 and 1.6."""
+
 _UID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 POD_GROUP = "pod-group-name"
 """Annotation that KAI puts on each pod of a gang."""

@@ -6,18 +6,23 @@ documented for an end: such an attempt is `unknown`, and its clock goes on. Dele
 and asking again, are the caller's.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from factory.control.kube.clocks import clock_of
-from factory.control.kube.evictions import JOB_STATUSES, Taken, evicted, lost
+from factory.control.kube.clocks import LIMITS, clock_of
+from factory.control.kube.evictions import Taken, evicted, lost
+from factory.control.kube.failures import exit_code, how_it_failed, message_of
 from factory.control.kube.fields import Object, is_leaving, label, short, text
-from factory.control.kube.observed import Clock, Observed, Verdict
+from factory.control.kube.observed import (
+    DEPLOYMENT_STATUSES,
+    JOB_STATUSES,
+    Observed,
+    Verdict,
+)
 from factory.control.kube.reasons import Trouble, killed_for_memory, troubles
 from factory.control.kube.waiting import has_place, why_it_starts, why_it_waits
-from factory.control.verdict import PREEMPTED, REFUSED, SUPERSEDED, describe_exit
+from factory.control.verdict import PREEMPTED, REFUSED, SUPERSEDED
 
 type Phase = Literal[
     "queued",
@@ -63,65 +68,6 @@ class State:
         return self.verdict is not None
 
 
-DEPLOYMENT_STATUSES = frozenset(
-    {
-        "",
-        "Initializing",
-        "Waiting",
-        "Running",
-        "Complete",
-        "Failed",
-        "ValidationFailed",
-        "Suspending",
-        "Suspended",
-        "Retrying",
-    }
-)
-"""Of KubeRay 1.5 and 1.6."""
-
-_FAILURES = {
-    "SubmissionFailed": (
-        "its driver could not be submitted",
-        "Look at the head's log; most often its dashboard did not answer, or the Ray versions of "
-        "image and driver differ",
-    ),
-    "DeadlineExceeded": (
-        "KubeRay's own deadline has passed (activeDeadlineSeconds, which counts the queue)",
-        "Take activeDeadlineSeconds away; the limits of queue, start and run are the factory's",
-    ),
-    "PreRunningDeadlineExceeded": (
-        "KubeRay's own deadline for a start has passed (preRunningDeadlineSeconds)",
-        "Take preRunningDeadlineSeconds away; the limit of a start is the factory's",
-    ),
-    "JobDeploymentStatusTransitionGracePeriodExceeded": (
-        "KubeRay gave up waiting for the job to end after its submitter had ended",
-        "`factory resume` goes on from the last checkpoint",
-    ),
-    "JobStatusCheckTimeoutExceeded": (
-        "KubeRay could not ask the head about the job for too long",
-        "`factory resume` goes on from the last checkpoint; see whether the head was overloaded",
-    ),
-    "ValidationFailed": (
-        "KubeRay refused its RayJob",
-        "Correct the field that the message names",
-    ),
-}
-_LIMITS: dict[Clock, tuple[str, str]] = {
-    "queue": (
-        "it waited longer than queue_limit_hours for its place",
-        "Raise the limit, ask for less, or choose another cluster",
-    ),
-    "start": (
-        "it had its place, and its driver did not run within the limit of a start",
-        "What it was waiting for is in the reason; `factory cluster check` tries the image",
-    ),
-    "run": (
-        "it ran longer than run_limit_hours",
-        "Its checkpoints are kept; raise the limit to let it go on for longer",
-    ),
-}
-_EXIT_CODE = re.compile(r"failed with exit code (-?\d{1,5})\b")
-_LOGS = re.compile(r"[,.]? *(?:last available logs|no logs available)", re.IGNORECASE)
 _DRIVERS_OWN = frozenset({REFUSED, SUPERSEDED})
 
 
@@ -218,14 +164,13 @@ def _complete(observed: Observed) -> State:
         )
     if observed.job_status == "FAILED":
         return _failed(observed)
-    return _from_outside(observed) or _unknown(
-        observed, "KubeRay says Complete, but not how its driver ended"
-    )
+    unknown = _unknown(observed, "KubeRay says Complete, but not how its driver ended")
+    return _from_outside(observed) or _limited(unknown, observed)
 
 
 def _failed(observed: Observed) -> State:
     """Many things make a job fail that are no failure of it; the driver's own refusal is one."""
-    code = _exit_code(observed)
+    code = exit_code(observed)
     if code not in _DRIVERS_OWN:
         taken = _from_outside(observed)
         if taken is not None:
@@ -243,26 +188,8 @@ def _failed(observed: Observed) -> State:
 
 
 def _own_failure(observed: Observed, code: int | None) -> State:
-    if code is not None:
-        return State(
-            phase="failed",
-            verdict="failed",
-            reason=f"its driver {describe_exit(code)}",
-            exit_code=code,
-        )
-    said = text(observed.rayjob, "status", "reason")
-    if observed.deployment_status == "ValidationFailed":
-        said = said or "ValidationFailed"
-    words, advice = _FAILURES.get(said, ("its driver failed", ""))
-    message = _message(observed) if said in _FAILURES else ""
-    if observed.job_status == "SUCCEEDED":
-        words += ", although its driver had ended well"
-    return State(
-        phase="failed",
-        verdict="failed",
-        reason=words + (f" ({message})" if message else ""),
-        advice=advice,
-    )
+    words, advice = how_it_failed(observed, code)
+    return State(phase="failed", verdict="failed", reason=words, advice=advice, exit_code=code)
 
 
 def _refused(observed: Observed) -> State:
@@ -342,7 +269,7 @@ def _phase(observed: Observed, queues: Sequence[Object]) -> State:
 
 
 def _unknown(observed: Observed, words: str) -> State:
-    message = _message(observed)
+    message = message_of(observed)
     return State(
         phase="unknown",
         reason=f"{words}{f' ({message})' if message else ''}; what that means is not known",
@@ -363,10 +290,10 @@ def _limited(state: State, observed: Observed) -> State:
     """Stopped, if the clock of its phase has run out; others have nothing to say about it."""
     clock = clock_of(state.phase)
     if state.phase == "unknown":
-        clock = next((one for one in _LIMITS if one in observed.expired), None)
-    if clock not in _LIMITS or clock not in observed.expired:
+        clock = next((one for one in LIMITS if one in observed.expired), None)
+    if clock not in LIMITS or clock not in observed.expired:
         return state
-    words, advice = _LIMITS[clock]
+    words, advice = LIMITS[clock]
     return State(
         phase="stopping",
         verdict="failed",
@@ -374,18 +301,3 @@ def _limited(state: State, observed: Observed) -> State:
         advice=advice,
         evidence=state.evidence,
     )
-
-
-def _exit_code(observed: Observed) -> int | None:
-    """From Ray's sentence; a shell adds 128 to the number of the signal that ended its command."""
-    found = _EXIT_CODE.search(text(observed.rayjob, "status", "message"))
-    if found is None:
-        return None
-    code = int(found[1])
-    return 128 - code if 128 < code < 128 + 65 else code
-
-
-def _message(observed: Observed) -> str:
-    """KubeRay's message without the end of the driver's log, which may hold private words."""
-    first = text(observed.rayjob, "status", "message").partition("\n")[0]
-    return short(_LOGS.split(first)[0])
