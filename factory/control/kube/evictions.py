@@ -23,10 +23,13 @@ from factory.control.kube.fields import (
     short,
     text,
 )
-from factory.control.kube.observed import JOB_STATUSES, Observed
+from factory.control.kube.observed import DEPLOYMENT_STATUSES, JOB_STATUSES, Observed
 
 SKEW = timedelta(seconds=5)
 """Times are the API server's, the scheduler's, the kubelets' and the head's."""
+
+_WITHOUT_A_DRIVER = DEPLOYMENT_STATUSES - {"Running", "Complete", "Failed"}
+"""A suspended job has no head either, and a head that dies before there is a job is made again."""
 
 _PREEMPTED = re.compile(r"Pod \S+?/(?P<pod>\S+) was preempted")
 _WORKLOAD = re.compile(r"workload \S+?/(?P<group>\S+?)\.?(?:\s|$)")
@@ -71,7 +74,9 @@ def lost(observed: Observed) -> Taken | None:
     started = text(observed.rayjob, "status", "rayJobInfo", "startTime")
     if not (observed.ready_since or started or observed.seen.driver_started):
         return None
-    found = _started_again(observed) or _head_lost(observed)
+    found = _started_again(observed)
+    if found is None and observed.deployment_status not in _WITHOUT_A_DRIVER:
+        found = _head_lost(observed)
     if found is None and observed.deployment_status == "Failed":
         found = next(_workers_lost(observed), None)
     return found

@@ -305,6 +305,21 @@ def test_a_driver_that_kuberay_starts_a_second_time() -> None:
     assert verdict(job, made.gang(), seen=other) == "lost"
 
 
+@pytest.mark.parametrize("status", ["Suspending", "Suspended", ""])
+def test_a_running_job_that_somebody_suspends_waits_and_then_counts_as_another(status: str) -> None:
+    seen = Seen(existed=True, cluster=made.CLUSTER, driver_started=made.at(90))
+    job = made.rayjob(status, "", rayClusterName="")
+    state = state_of(made.observed(job, [], raycluster=None, podgroup=None, seen=seen))
+    assert (state.phase, state.verdict) == ("queued", None)
+    again = made.rayjob("Initializing", "", rayClusterName="fy-1-zzzzz")
+    assert verdict(again, [], raycluster=None, seen=seen) == "lost"
+
+
+def test_a_head_that_dies_before_there_is_a_driver_is_no_loss() -> None:
+    gone = made.raycluster(head=False)
+    assert verdict(made.rayjob("Initializing", ""), [made.pod()], raycluster=gone) is None
+
+
 def test_what_is_remembered_is_the_first_start() -> None:
     job = made.rayjob(rayJobInfo={"startTime": "first"})
     seen = made.observed(job, [], seen=Seen()).remembered()
