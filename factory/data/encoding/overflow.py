@@ -38,9 +38,6 @@ class Fitting:
     truncated: int = 0
     """Positions that were cut out of the middle."""
 
-    truncated_loss: int = 0
-    """How many of them carried loss."""
-
     dropped: Mapping[str, int] = field(default_factory=dict[str, int])
     """Positions of parts that are left out, by reason."""
 
@@ -75,7 +72,6 @@ def fitted(encoded: Encoded, policy: Overflow, context: int) -> Fitting:
     return Fitting(
         sequences=tuple(sequences),
         truncated=fit_in.truncated,
-        truncated_loss=fit_in.truncated_loss,
         dropped=dict(dropped),
     )
 

@@ -7,15 +7,13 @@ here. Positions read one token and predict the next, so no label is lost at a cu
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from factory.data.mix_words import Overflow
-
-type _Cut = Literal["paragraph", "sentence", "hard"]
 
 NO_LOSS = "no loss token"
 TOO_LONG = "longer than the context"
@@ -64,14 +62,8 @@ class Fitted:
 
     pieces: tuple[Kept, ...]
     truncated: int = 0
-    truncated_loss: int = 0
-    """How many of the truncated tokens carried loss."""
-
     dropped: str | None = None
     """Why nothing of it is kept."""
-
-    cuts: tuple[_Cut, ...] = field(default=())
-    """Where it was split, from cut to cut."""
 
 
 def fit(
@@ -99,31 +91,25 @@ def _split(loss: NDArray[np.int64], context: int, breaks: Breaks) -> Fitted:
     """Cut before the last paragraph that leaves a piece at least half full, else sentence."""
     length = len(loss) - 1
     pieces: list[Kept] = []
-    cuts: list[_Cut] = []
     start = 0
     while length - start > context:
-        stop, cut = _stop(start, context, breaks)
+        stop = _stop(start, context, breaks)
         if stop == start:
             return Fitted(pieces=(), dropped=UNBREAKABLE)
         pieces.append(_kept(loss, Span(start, stop)))
-        cuts.append(cut)
         start = stop
     pieces.append(_kept(loss, Span(start, length)))
-    return Fitted(pieces=tuple(pieces), cuts=tuple(cuts))
+    return Fitted(pieces=tuple(pieces))
 
 
-def _stop(start: int, context: int, breaks: Breaks) -> tuple[int, _Cut]:
+def _stop(start: int, context: int, breaks: Breaks) -> int:
     lowest, highest = start + (context + 1) // 2, start + context
-    known: tuple[tuple[_Cut, Sequence[int]], ...] = (
-        ("paragraph", breaks.paragraphs),
-        ("sentence", breaks.sentences),
-    )
-    for cut, offsets in known:
+    for offsets in (breaks.paragraphs, breaks.sentences):
         at = bisect_right(offsets, highest) - 1
         if at >= 0 and offsets[at] >= lowest and _around(offsets[at], breaks) is None:
-            return offsets[at], cut
+            return offsets[at]
     image = _around(highest, breaks)
-    return (highest if image is None else max(start, image.start)), "hard"
+    return highest if image is None else max(start, image.start)
 
 
 def _truncate_middle(loss: NDArray[np.int64], context: int, breaks: Breaks) -> Fitted:
@@ -138,11 +124,7 @@ def _truncate_middle(loss: NDArray[np.int64], context: int, breaks: Breaks) -> F
     if not spans:
         return Fitted(pieces=(), dropped=UNBREAKABLE)
     kept = _kept(loss, *spans)
-    return Fitted(
-        pieces=(kept,),
-        truncated=length - kept.tokens,
-        truncated_loss=int(loss[-1]) - kept.loss_tokens,
-    )
+    return Fitted(pieces=(kept,), truncated=length - kept.tokens)
 
 
 def _drop(loss: NDArray[np.int64], context: int, breaks: Breaks) -> Fitted:
