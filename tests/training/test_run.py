@@ -113,6 +113,25 @@ def test_a_second_start_continues_the_run_and_its_mlflow_run(smoke, drive: Begin
     assert json.loads((first.directory / "record.json").read_text())["launch"]["attempt"] == 1
 
 
+def test_a_finished_run_ends_at_once_and_touches_no_checkpoint(drive: Begin):
+    overrides = {"train.train_iters": "4", "checkpoint.save_interval": "2"}
+    first = drive("finished-1", overrides=overrides)
+    code, output = first.wait()
+    assert code == 0, output
+    completed = (first.directory / "monitor" / "completed.jsonl").read_text().splitlines()
+    saved = [json.loads(line)["detail"].partition(":")[0] for line in completed]
+    assert saved == ["checkpoint of step 2", "checkpoint of step 4"], "the last one not twice"
+    before = {path: path.stat().st_mtime_ns for path in first.directory.rglob("iter_*/**/*")}
+    assert len(before) > 10
+    code, output = drive("finished-1", attempt=2, overrides=overrides).wait()
+    assert code == 0, output
+    assert "nothing left to do: step 4 was its last" in output
+    after = {path: path.stat().st_mtime_ns for path in first.directory.rglob("iter_*/**/*")}
+    assert after == before
+    assert [line.step for line in steps_of(first.directory)][-1:] == [4]
+    assert not (first.directory / "record.2.json").exists(), "nothing was trained"
+
+
 def test_two_ranks_on_one_cluster_equal_one_rank_on_another_at_the_same_time(drive, clusters):
     """The same global batches: one rank with two readers, or two ranks with one reader each."""
     overrides = {"train.train_iters": "6", "logger.log_interval": "1"}
