@@ -9,7 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from factory import discovery
-from factory.control.clusters import cluster
+from factory.control.clusters import Kubernetes, cluster
+from factory.control.kube.refusals import spec_refusals
 from factory.control.nearest import naming
 from factory.errors import SpecError
 from factory.spec import RunSpec
@@ -93,9 +94,12 @@ def _check_mix(spec: RunSpec) -> str | None:
 
 def _check_cluster(spec: RunSpec) -> str | None:
     try:
-        profile = cluster(spec.cluster).profile
+        where = cluster(spec.cluster)
     except SpecError as error:
         return str(error)
+    if isinstance(where, Kubernetes):
+        return "\n".join(spec_refusals(spec, where)) or None
+    profile = where.profile
     if profile == "cpu" and spec.gpus_per_worker:
         return (
             f"gpus_per_worker={spec.gpus_per_worker}: cluster {spec.cluster} has the cpu profile, "

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,10 @@ from hypothesis import strategies as st
 
 from factory.control.clusters import FOLDER, Kubernetes, Local, cluster, clusters
 from factory.control.clusters.schema import schema
+from factory.control.kube.refusals import spec_refusals
 from factory.errors import DeclarationError, SpecError
+from factory.spec import RunSpec
+from tests.conftest import CHECKOUT
 from tests.control.a_cluster import CPU, a_cluster, file, read
 
 SECRET = "s3cr3t-0123456789"  # noqa: S105  of nobody
@@ -70,6 +74,17 @@ def test_a_kubernetes_cluster_has_defaults_that_are_strict(tmp_path: Path) -> No
     assert found.queues["smoke"].name == "smoke"
     assert found.queues["smoke"].preemptible
     assert found.address == "https://gpu-west.example:6443"
+
+
+def test_the_one_that_the_page_shows_is_a_cluster(tmp_path: Path) -> None:
+    page = (CHECKOUT / "docs" / "add-a-cluster.md").read_text()
+    (shown,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "gpu-west.yaml").write_text(shown)
+    found = cluster("gpu-west", tmp_path)
+    assert isinstance(found, Kubernetes)
+    spec = RunSpec(recipe="r", mix="m", cluster="gpu-west", workers=40, gpus_per_worker=8)
+    (refusal,) = spec_refusals(spec, found)
+    assert f"`{refusal}`" in page
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 import pytest
 
+from factory.control import specs
 from factory.control.nearest import naming
 from factory.control.selection import select
 from factory.control.specs import check, with_sets
 from factory.discovery import datasets
 from factory.errors import SpecError
 from factory.spec import RunSpec
+from tests.control.a_cluster import a_cluster
 
 SPEC = RunSpec(recipe="debug.pretrain", mix="smoke", overrides={"train.train_iters": "5"})
 
@@ -57,6 +59,18 @@ def test_unknown_override_names_the_nearest() -> None:
 def test_gpus_on_the_cpu_profile() -> None:
     with pytest.raises(SpecError, match=r"which has no GPUs\. Leave it 0"):
         check(with_sets(SPEC, {"gpus_per_worker": "1"}))
+
+
+def test_more_than_a_kubernetes_cluster_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(specs, "cluster", lambda _: a_cluster())
+    fits = with_sets(SPEC, {"cluster": "gpu-west", "workers": "4", "gpus_per_worker": "8"})
+    check(fits)
+    with pytest.raises(
+        SpecError, match=r"gpus_per_worker=4: .*\nworkers=5: .* has 4 nodes \(20 GPU"
+    ):
+        check(with_sets(fits, {"workers": "5", "gpus_per_worker": "4"}))
 
 
 def test_select_takes_datasets_and_assets() -> None:
