@@ -189,6 +189,11 @@ def test_an_eviction_before_the_end_explains_it_and_one_after_it_does_not() -> N
     assert verdict(failed(20, **inner), made.gang(), made.evict(before=30)) == "failed"
 
 
+def test_clocks_that_differ_by_seconds_do_not_change_a_verdict() -> None:
+    assert verdict(failed(20), made.gang(), made.evict(before=15)) == "evicted"
+    assert verdict(failed(20), made.gang(), made.evict(before=14)) == "failed"
+
+
 def test_an_eviction_counts_only_if_it_names_a_pod_of_this_cluster() -> None:
     other = made.evict("fy-1-zzzzz-head-00000")
     assert verdict(failed(), made.gang(), other) == "failed"
@@ -456,6 +461,28 @@ def test_a_look_finds_what_a_deleted_rayjob_left() -> None:
     assert look.podgroup is not None
     assert look.events
     assert look.anything_left
+
+
+def test_a_cluster_is_the_one_that_the_rayjob_names_now() -> None:
+    old, new = made.raycluster(), made.raycluster()
+    old["metadata"]["name"] = "fy-1-zzzzz"
+    both = Listed(rayjobs=[made.rayjob()], rayclusters=[old, new], pods=made.gang())
+    assert observe(made.NAME, made.NOW, both).raycluster == new
+    only_old = Listed(rayjobs=[made.rayjob()], rayclusters=[old])
+    assert observe(made.NAME, made.NOW, only_old).raycluster is None
+    left = Listed(rayjobs=[], rayclusters=[old])
+    assert observe(made.NAME, made.NOW, left).raycluster == old
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "found"),
+    [("RayJob", made.NAME, True), ("RayJob", "fy-2", False), ("RayService", made.NAME, False)],
+)
+def test_a_cluster_says_by_labels_too_whose_it_is(kind: str, of: str, found: bool) -> None:
+    labels = {"ray.io/originated-from-crd": kind, "ray.io/originated-from-cr-name": of}
+    orphan = {"metadata": {"name": made.CLUSTER, "labels": labels}}
+    look = observe(made.NAME, made.NOW, Listed(rayjobs=[], rayclusters=[orphan]))
+    assert (look.raycluster is not None) == found
 
 
 def test_pods_that_cannot_be_listed_are_not_pods_that_are_not_there() -> None:

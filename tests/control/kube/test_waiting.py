@@ -64,6 +64,14 @@ def test_how_much_is_missing_is_said_only_where_it_is_known() -> None:
     )
 
 
+def test_what_is_asked_for_is_counted_from_the_pods_where_kai_has_not_told() -> None:
+    waiting = waits(ONE_FITS)
+    group = made.podgroup(ONE_FITS)
+    del group["status"]["resourcesStatus"]
+    said = why_it_waits(replace(waiting, podgroup=group), [made.queue(used="14")])
+    assert "short of 8 GPUs" in said  # 12 of which 2 are free, but no more than two pods of 4
+
+
 def test_a_scheduler_that_is_not_kais() -> None:
     said = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
     pods = [made.pod("head"), made.pending("worker", 1, said), made.pending("worker", 2, said)]
