@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from factory.data.stream.batches import Batches
 
+SLOW_SECONDS = 60.0
+"""After so long without a batch, a loader worker logs where it is."""
+
 PART = "train"
 """The part that is asked of Energon. A directory of ours holds one split, under every part."""
 
@@ -121,7 +124,12 @@ def loader(dataset: "Batches") -> "SavableDataLoader[dict[str, Any]]":
     """Energon's loader of them, whose state continues exactly."""
     from megatron.energon import get_savable_loader
 
-    return get_savable_loader(dataset, checkpoint_every_sec=REMEMBERED_SECONDS)
+    return get_savable_loader(
+        dataset,
+        checkpoint_every_sec=REMEMBERED_SECONDS,
+        # Its thread holds the dataset with every open file for as long as its process lives.
+        watchdog_timeout_seconds=SLOW_SECONDS if dataset.worker_config.num_workers else None,
+    )
 
 
 def _sources(lock: MixLock, folders: Mapping[str, Path], reader: Reader, workers: Any) -> list[Any]:

@@ -4,6 +4,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,23 @@ def test_each_dataset_has_its_own_overflow_policy(mixture: Mixture):
 def test_a_dataset_of_which_all_is_dropped_ends_the_run(mixture: Mixture):
     short = mixture.only(LONG).source(LONG, overflow="drop").stages((0, 16, (1,)))
     assert not list(until_it_ends(short, "All 30 samples .* were dropped, in every order"))
+
+
+def test_a_loader_that_is_let_go_leaves_no_file_open(mixture: Mixture):
+    import gc
+
+    def opened() -> int:
+        gc.collect()
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    before = opened()
+    for _ in range(3):
+        reading = read(mixture.loader(), 20)
+        assert next(reading)
+        assert opened() > before
+        reading.close()
+        del reading
+    assert opened() <= before
 
 
 def test_another_version_than_the_lock_names_is_refused(mixture: Mixture):
