@@ -218,6 +218,7 @@ class ControlPlane:
             "--authorization-mode=Node,RBAC",
             "--service-cluster-ip-range=10.96.0.0/16",
             "--allow-privileged=true",
+            "--kubelet-preferred-address-types=InternalIP",  # a node has no name in any DNS
         )
         self.wait_until_ready()
 

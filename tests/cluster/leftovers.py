@@ -1,7 +1,7 @@
 """What containers leave outside of their cluster's directory once every process is killed.
 
-All of it is named after the directory: control groups and a bridge. Mounts lie below it, and the
-links and files that others keep for it point into it. A cluster without kubelets has none of these.
+Control groups and a bridge are named after the directory, mounts lie below it, and what others keep
+for it names it. A cluster without kubelets has none of these.
 """
 
 import contextlib
@@ -15,8 +15,8 @@ from pathlib import Path
 CGROUPS = Path("/sys/fs/cgroup")
 LOG_LINKS = Path("/var/log/containers")
 """Where kubelets link the logs of their containers, wherever the logs are."""
-ADDRESSES = Path("/var/lib/cni/results")
-"""Where containerd remembers the network of each pod."""
+NETWORKS = Path("/var/lib/cni/results")
+"""Where containerd remembers the networks of each pod, wherever the rest of its state is."""
 
 _PATIENCE_SECONDS = 10.0
 
@@ -35,8 +35,8 @@ def clear(directory: Path) -> None:
     for link in _entries(LOG_LINKS):
         if link.is_symlink() and _is_below(str(link.readlink()), directory):
             link.unlink(missing_ok=True)
-    for result in _entries(ADDRESSES):
-        if result.name.startswith(f"{directory.name}-"):
+    for result in _entries(NETWORKS):
+        if f'"{directory}/'.encode() in result.read_bytes():
             result.unlink(missing_ok=True)
 
 

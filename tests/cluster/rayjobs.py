@@ -5,8 +5,11 @@ from tests.cluster.api import Object
 IMAGE = "example.test/ray@sha256:" + "0" * 64
 
 
-def rayjob(name: str, gpus: int = 8, workers: int = 1) -> Object:
+def rayjob(name: str, gpus: int = 8, workers: int = 1, dashboard_port: int = 8265) -> Object:
     """A head without GPUs and some workers; nothing is pulled, since there are no kubelets."""
+    head = _pod("head", cpus=1)
+    port = {"name": "dashboard", "containerPort": dashboard_port}
+    head["spec"]["containers"][0]["ports"] = [port]
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayJob",
@@ -19,7 +22,7 @@ def rayjob(name: str, gpus: int = 8, workers: int = 1) -> Object:
                 "rayVersion": "2.60.0",
                 "headGroupSpec": {
                     "rayStartParams": {"num-gpus": "0"},
-                    "template": _pod("head", cpus=1),
+                    "template": head,
                 },
                 "workerGroupSpecs": [
                     {

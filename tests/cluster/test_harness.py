@@ -4,12 +4,10 @@ import dataclasses
 import json
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -18,8 +16,8 @@ from factory.settings import CHECKOUT
 from tests.cluster import builds, nodes
 from tests.cluster.access import Account
 from tests.cluster.api import Api, Object, Refused, eventually
-from tests.cluster.claims import claims
 from tests.cluster.control_plane import Clusters, ControlPlane
+from tests.cluster.dashboard import dashboard
 from tests.cluster.rayjobs import rayjob
 
 pytestmark = pytest.mark.cluster
@@ -29,7 +27,6 @@ FORBIDDEN = 403
 
 START = """
 import sys, time
-from tests.cluster.claims import claims
 from tests.cluster.control_plane import running
 with running(sys.argv[1]) as plane:
     print(plane.session.id, plane.address, flush=True)
@@ -123,6 +120,28 @@ def test_pods_fare_as_the_test_says(
         return [one.get("status", {}).get("state", "") for one in clusters]
 
     assert eventually(lambda: states() == ["ready"]), states()
+
+
+def test_a_job_fares_as_its_dashboard_says(
+    west: ControlPlane, training: str, gpu_nodes: list[str]
+) -> None:
+    """The operator reaches the dashboard through the API server, submits, and follows."""
+    path = f"{_rayjobs(training)}/told"
+
+    def state() -> tuple[str | None, str | None]:
+        status = west.admin.get(path).get("status", {})
+        return status.get("jobDeploymentStatus"), status.get("jobStatus")
+
+    with dashboard() as told:
+        west.admin.create(_rayjobs(training), rayjob("told", dashboard_port=told.port))
+        assert eventually(lambda: len(_pods(west.admin, training)) == 2)
+        for pod in _pods(west.admin, training):
+            nodes.run(west.admin, pod, ip=told.address)
+        (job,) = eventually(lambda: list(told.jobs.values()))
+        assert job.entrypoint == "true"
+        for status, deployment in (("RUNNING", "Running"), ("SUCCEEDED", "Complete")):
+            job.status = status
+            assert eventually(lambda now=(deployment, status): state() == now), state()
 
 
 @pytest.mark.parametrize(
@@ -296,36 +315,3 @@ def test_two_starts_at_once_do_not_collide() -> None:
     assert [harness.returncode for harness in harnesses] == [0, 0]
     left = {one.id for one in Clusters().all()} & {words[0] for words in said}
     assert not left
-
-
-def test_a_port_is_claimed_once(tmp_path: Path) -> None:
-    with claims(tmp_path) as first, claims(tmp_path) as second:
-        taken = {first.port() for _ in range(50)}
-        assert len(taken) == 50
-        assert taken.isdisjoint({second.port() for _ in range(50)})
-        assert first.network() != second.network()
-
-
-def test_a_port_on_which_something_listens_is_not_claimed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with claims(tmp_path) as held, socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        taken = other.getsockname()[1]
-        monkeypatch.setattr("tests.cluster.claims.PORTS", range(taken, taken + 1))
-        with pytest.raises(RuntimeError, match="Every port"):
-            held.port()
-
-
-def test_another_recipe_is_built_elsewhere() -> None:
-    other = dataclasses.replace(builds.ETCD, version="3.6.14")
-    assert other.folder() != builds.ETCD.folder()
-
-
-def test_a_machine_without_go_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(builds, "_GO_HOMES", ())
-    with pytest.raises(builds.NoGo, match="no Go"):
-        builds.program("etcd")

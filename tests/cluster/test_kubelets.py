@@ -19,6 +19,7 @@ from tests.cluster.control_plane import Clusters
 from tests.cluster.images import Image, write_image
 from tests.cluster.kubelets import GPUS, Machines
 from tests.cluster.nodes import path_of
+from tests.cluster.rayjobs import rayjob
 
 pytestmark = pytest.mark.cluster
 
@@ -40,6 +41,15 @@ for attempt in range(60):
     except OSError as error:
         print(error, flush=True)
         time.sleep(0.5)
+"""
+
+
+RESOURCES = """
+import time, ray
+ray.init()
+while ray.cluster_resources().get("GPU") != 8:
+    time.sleep(0.5)
+print(ray.cluster_resources())
 """
 
 
@@ -185,6 +195,50 @@ def test_a_command_runs_in_a_container(machines: Machines, namespace: str, image
     command = [kubectl, config, "-n", namespace, "exec", "shell", "--", "/bin/echo", "hello"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.stdout == "hello\n", done.stderr
+
+
+def _ray_job(image: Image) -> Object:
+    """Ray in real containers, from this environment, which the pods mount where it is."""
+    job = rayjob("real", gpus=GPUS)
+    cluster = job["spec"]["rayClusterSpec"]
+    groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
+    places = {"usr": "/usr", "environment": sys.prefix, "python": sys.base_prefix}
+    small = {"num-cpus": "1", "object-store-memory": "100000000"}
+    for group in groups:
+        group["rayStartParams"] |= small
+        spec = group["template"]["spec"]
+        spec["volumes"] = [{"name": n, "hostPath": {"path": p}} for n, p in places.items()]
+        spec["volumes"] += [{"name": "tmp", "emptyDir": {}}]
+        (container,) = spec["containers"]
+        container |= {
+            "image": image.reference,
+            "imagePullPolicy": "Never",
+            "env": [{"name": "PATH", "value": f"{sys.prefix}/bin:/usr/bin:/usr/sbin"}],
+            "volumeMounts": [
+                *({"name": n, "mountPath": p, "readOnly": True} for n, p in places.items()),
+                {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  in a container of its own
+            ],
+        }
+        for amounts in container["resources"].values():
+            amounts |= {"cpu": "200m", "memory": "2Gi"}
+    job["spec"]["entrypoint"] = f"python -c '{RESOURCES}'"
+    return job
+
+
+def test_a_ray_job_runs_on_two_nodes(machines: Machines, namespace: str, image: Image) -> None:
+    """Head and worker in containers of their own; the driver sees the GPUs of the worker's node."""
+    admin = machines.plane.admin
+    jobs = f"/apis/ray.io/v1/namespaces/{namespace}/rayjobs"
+    admin.create(jobs, _ray_job(image))
+
+    def status() -> Object | None:
+        seen = admin.get(f"{jobs}/real").get("status", {})
+        return seen if seen.get("jobDeploymentStatus") in ("Complete", "Failed") else None
+
+    ended = eventually(status, seconds=300)
+    pods = admin.items(f"/api/v1/namespaces/{namespace}/pods")
+    assert ended, [pod["status"] for pod in pods]
+    assert ended["jobStatus"] == "SUCCEEDED", ended
 
 
 def test_nothing_is_left_of_nodes_whose_harness_was_killed(machines: Machines) -> None:
