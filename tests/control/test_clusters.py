@@ -13,6 +13,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from factory.control.clusters import FOLDER, Kubernetes, Local, cluster, clusters
 from factory.control.clusters.schema import schema
@@ -213,6 +214,12 @@ class TestTokens:
     ) -> None:
         fields = {**file(), "token": token}
         assert message in refused(tmp_path, yaml.safe_dump(fields))
+
+    def test_the_model_does_not_repeat_one_either(self) -> None:
+        for token in (SECRET, {"file": SECRET}, {"bearer": SECRET}):
+            with pytest.raises(ValidationError) as caught:
+                Kubernetes.model_validate({**file(), "token": token})
+            assert SECRET not in f"{caught.value} {caught.value!r}"
 
     @pytest.mark.parametrize(
         "line",

@@ -134,6 +134,7 @@ class TestNames:
     def test_texts_that_look_alike_stay_apart(self) -> None:
         texts = ["a b", "a/b", "a-b", "a_b ", "ä", "ö", "日本", "x" * 64, "x" * 65, "\ud800", "\n"]
         assert len({label_value(text) for text in texts}) == len(texts)
+        assert max(len(label_value(text)) for text in texts) <= 63
 
 
 NAMES = st.text(min_size=1, max_size=80)
@@ -302,6 +303,13 @@ def test_the_same_submission_gives_the_same_manifest(chosen: Submission) -> None
         template["spec"].get("nodeSelector", {})["x"] = "y"
         template["metadata"]["labels"].clear()
     assert json.dumps(rayjob(chosen)) == json.dumps(kept)
+
+
+def test_a_deadline_is_a_number_that_kuberay_can_hold() -> None:
+    hours = {"run_limit_hours": 1, "queue_limit_hours": 2}
+    assert rayjob(submission(launch(spec=hours)))["spec"]["activeDeadlineSeconds"] == 4 * 3600
+    endless = launch(spec={**hours, "queue_limit_hours": 1e300})
+    assert rayjob(submission(endless))["spec"]["activeDeadlineSeconds"] == 2**31 - 1
 
 
 def test_values_of_variables_are_not_expanded() -> None:
