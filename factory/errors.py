@@ -21,6 +21,9 @@ An error names the value, says what follows from it and what to do::
     |-- SpecError               a run spec that cannot be run: unknown name, field or value
     |   `-- ResumeRefused       a run would go on with other data than it began with
     |-- GateRefused             a run's datasets do not hold what a run needs
+    |-- ClusterError            a Kubernetes cluster cannot be asked: its token, its certificate
+    |   |-- ClusterOutOfReach   it does not answer now, after all retries; it may do so later
+    |   `-- ClusterRefused      it answered, and the answer is no
     `-- RunFailed               a training run ended without success
 """
 
@@ -109,6 +112,23 @@ class ResumeRefused(SpecError):
 
 class GateRefused(FactoryError):
     """The dataset versions of a run do not hold what a run needs."""
+
+
+class ClusterError(FactoryError):
+    """A Kubernetes cluster cannot be asked, and will not be until somebody does something."""
+
+
+class ClusterOutOfReach(ClusterError):
+    """A Kubernetes cluster does not answer, after all retries. Nothing is known of its objects."""
+
+
+class ClusterRefused(ClusterError):
+    """A Kubernetes cluster answered a request with no."""
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        super().__init__(text)
+        self.status = status
+        """The HTTP status: 404 for what is not there, 409 for what is there already."""
 
 
 class RunFailed(FactoryError):
