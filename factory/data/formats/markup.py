@@ -57,6 +57,7 @@ def _elements(file: Opened, tag: str) -> Iterator[Row]:
     cutting = Cutting(file.stream, tag, _options(file))
     for fragment in cutting:
         yield file.row(cutting.count, fragment=fragment)
+        fragment.tree = None  # before the next is made, so that it is made in the same memory
     yield from _parsed(file, tag, cutting.rest(), cutting.count)
 
 

@@ -296,3 +296,14 @@ def test_the_beginning_is_the_same_without_a_tree(inner: str) -> None:
     found = fragment.beginning(200)
     assert found is None or found[:200] == text[:200]
     assert (found is None) == (inner in ("a&#8211;b", "<i a='>'>x</i>"))
+
+
+def test_there_is_one_tree_at_a_time(make_source: Any) -> None:
+    source = make_source({"a.xml": f"<r>{'<q><t>x</t></q>' * 9_000}</r>"})
+    before = None
+    for row in source.stream("*.xml//q"):
+        assert row.has("t")
+        assert before is None or before.fragment is None or before.fragment.tree is None
+        before = row
+    assert before is not None
+    assert before.has("t")  # made again where one asks for it
