@@ -28,7 +28,7 @@ MESSAGE_CHARACTERS = 200
 NUL_IN_JSON = b"\\u0000"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Kept:
     """A sample in the forms that are needed of it, each made once."""
 
@@ -42,7 +42,7 @@ class Kept:
     """In its canonical form."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Refused:
     """A row that gave no sample."""
 
@@ -173,8 +173,10 @@ def _refused(row: Row, reason: str, dataset: Dataset) -> Refused:
 
 
 def _excerpt(row: Row) -> str:
+    if row.fragment is not None and (found := row.fragment.beginning(EXCERPT_CHARACTERS)):
+        return found[:EXCERPT_CHARACTERS]
     if row.is_xml:
-        text = _beginning_of(row)
+        text = str(_beginning()(row.element))
     elif row.json is not None:
         text = json.dumps(row.json, ensure_ascii=False, default=_named)  # Parquet has dates, bytes
     elif row.plain is not None:
@@ -183,11 +185,6 @@ def _excerpt(row: Row) -> str:
         text = (row.data or b"")[: 4 * EXCERPT_CHARACTERS].decode(errors="replace")
     flat = " ".join(text.split())[:EXCERPT_CHARACTERS]
     return flat.encode(errors="replace").decode()
-
-
-def _beginning_of(row: Row) -> str:
-    found = row.fragment.beginning(EXCERPT_CHARACTERS) if row.fragment is not None else None
-    return str(_beginning()(row.element)) if found is None else found
 
 
 @cache
