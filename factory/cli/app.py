@@ -13,6 +13,7 @@ from rich.text import Text
 
 from factory.cli import (
     cards,
+    cluster,
     datasets,
     demo,
     dev,
@@ -48,6 +49,7 @@ differences.register(app)
 retention.register(app)
 resume.register(app)
 mixture.register(app)
+cluster.register(app)
 app.add_typer(runs.app, name="runs")
 app.add_typer(mix.app, name="mix")
 app.add_typer(recipe.app, name="recipe")

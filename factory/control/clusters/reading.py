@@ -35,7 +35,7 @@ _UNSAID = frozenset({"token", "ca", "environment", "rank_environment"})
 _SHOWN_CHARACTERS = 80
 
 
-def clusters(folder: Path = FOLDER) -> dict[str, Cluster]:
+def clusters(folder: Path = FOLDER) -> dict[str, Kubernetes | Local]:
     """Every declared cluster by name.
 
     Raises:
@@ -45,7 +45,7 @@ def clusters(folder: Path = FOLDER) -> dict[str, Cluster]:
     return {cluster.name: cluster for cluster in read}
 
 
-def cluster(name: str, folder: Path = FOLDER) -> Cluster:
+def cluster(name: str, folder: Path = FOLDER) -> Kubernetes | Local:
     """The cluster of that name.
 
     Raises:
@@ -58,7 +58,7 @@ def cluster(name: str, folder: Path = FOLDER) -> Cluster:
     return known[name]
 
 
-def _read(path: Path) -> Cluster:
+def _read(path: Path) -> Kubernetes | Local:
     where = f"definitions/clusters/{path.name}"
     content = _parsed(path, where)
     if not isinstance(content, dict):

@@ -19,7 +19,7 @@ MAX_VARIABLE_BYTES = 128 * 1024 - 1
 """Linux starts no process with a longer one, name and value together."""
 
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
-_IMAGE = re.compile(rf"({_PART}(:[0-9]{{1,5}})?/)?{_PART}(/{_PART})*@sha256:[0-9a-f]{{64}}")
+IMAGE = re.compile(rf"({_PART}(:[0-9]{{1,5}})?/)?{_PART}(/{_PART})*@sha256:[0-9a-f]{{64}}")
 _RAY_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 
 
@@ -85,7 +85,7 @@ def _of_nodes(spec: RunSpec, cluster: Kubernetes, purpose: Purpose) -> list[str]
 def _of_launch(launch: Launch, cluster: Kubernetes) -> list[str]:
     problems: list[str] = []
     image = launch.image or ""
-    if not _IMAGE.fullmatch(image):
+    if not IMAGE.fullmatch(image):
         said = f"image={image[:120]!r}" if image else "There is no image"
         problems.append(
             f"{said}: a run on {cluster.name} needs one by digest, NAME@sha256:64 hex digits, so "
