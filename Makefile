@@ -19,7 +19,7 @@ dev: setup  ## The Dagster UI on the demo's instance and definitions
 
 test: setup  ## Every test that needs neither a GPU nor a Kubernetes
 	$(BIN)/pytest -n 2 --dist loadgroup
-	$(BIN)/pytest -m "slow and not gpu and not cluster" --durations=15
+	$(BIN)/pytest -n 2 --dist loadfile -m "slow and not gpu and not cluster" --durations=15
 
 test-cluster: setup  ## The tests that need a real Kubernetes, which the first time takes half an hour to build
 	$(BIN)/python -m tests.cluster.builds
