@@ -6,8 +6,11 @@ in `nodes` and `kubelets`, who may do what is in `access`.
 """
 
 import contextlib
+import http.client
 import json
 import secrets
+import signal
+import threading
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,7 +82,7 @@ def running(name: str, nodes: Sequence[str] = ()) -> Generator["ControlPlane"]:
     registry.sweep()
     session = registry.open(name)
     try:
-        with claims(builds.cache() / "claims") as held:
+        with _interrupted_when_told_to_end(), claims(builds.cache() / "claims") as held:
             plane = ControlPlane(name, session, held, nodes)
             try:
                 plane.start()
@@ -248,7 +251,7 @@ class ControlPlane:
     def _start_operator(self) -> None:
         self._install_crds()
         probe = self.claims.port()
-        self.run(
+        daemon = self.run(
             "ray-operator",
             "--enable-leader-election=false",
             "--use-kubernetes-proxy",  # the operator stands outside the network of the pods
@@ -257,6 +260,7 @@ class ControlPlane:
             KUBECONFIG=str(self.kubeconfig),
             ENABLE_PROBES_INJECTION="false",  # they kill a head that is slow to start
         )
+        daemon.wait_until(lambda: _is_ready(probe))
 
     def _install_crds(self) -> None:
         kind = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -267,6 +271,31 @@ class ControlPlane:
             path = f"/apis/{group}/{version}/{plural}"
             if not eventually(lambda path=path: self.admin.ask("GET", path).ok):
                 raise DaemonDied(f"The API server does not serve {path}")
+
+
+@contextlib.contextmanager
+def _interrupted_when_told_to_end() -> Generator[None]:
+    """SIGTERM, as a cancelled job of CI gets it, stops the cluster as an interrupt does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _is_ready(port: int) -> bool:
+    """Whether a program says so where it was told to be asked."""
+    link = http.client.HTTPConnection(HOST, port, timeout=5)
+    try:
+        link.request("GET", "/readyz")
+        return link.getresponse().status == http.HTTPStatus.OK
+    except OSError:
+        return False
+    finally:
+        link.close()
 
 
 def write_kubeconfig(path: Path, name: str, api: Api) -> None:

@@ -304,14 +304,17 @@ def test_nothing_is_left_of_a_harness_that_was_killed(west: ControlPlane) -> Non
 
 
 def test_two_starts_at_once_do_not_collide() -> None:
+    """And each stops all that it started, whether it comes to its end or is told to end."""
     harnesses = [_start(name) for name in ("one", "two")]
     try:
         said = [_said(harness) for harness in harnesses]
         assert all(len(words) == 2 for words in said), said
         assert len({address for _, address in said}) == 2
     finally:
+        harnesses[1].terminate()
+        harnesses[1].wait(timeout=60)
         for harness in harnesses:
             _let_go(harness)
-    assert [harness.returncode for harness in harnesses] == [0, 0]
+    assert [harness.returncode for harness in harnesses] == [0, -signal.SIGINT]
     left = {one.id for one in Clusters().all()} & {words[0] for words in said}
     assert not left

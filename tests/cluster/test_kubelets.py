@@ -219,8 +219,11 @@ def _ray_job(image: Image) -> Object:
                 {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  in a container of its own
             ],
         }
-        for amounts in container["resources"].values():
-            amounts |= {"cpu": "200m", "memory": "2Gi"}
+        gpus = {"nvidia.com/gpu": str(GPUS)} if group is not groups[0] else {}
+        container["resources"] = {
+            "requests": {"cpu": "200m", "memory": "1Gi", **gpus},
+            "limits": {"cpu": "2", "memory": "3Gi", **gpus},  # Ray with less takes minutes to start
+        }
     job["spec"]["entrypoint"] = f"python -c '{RESOURCES}'"
     return job
 
