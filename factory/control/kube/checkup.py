@@ -4,6 +4,7 @@ What follows from the answers is in `check_lines`. A token that may do no more t
 needs sees neither nodes nor queues: what it may not see is left open, not taken as missing.
 """
 
+import re
 import socket
 import ssl
 import urllib.parse
@@ -25,6 +26,7 @@ PATIENCE = Patience(connect_seconds=5, answer_seconds=20, budget_seconds=10)
 
 _KAI = "scheduling.run.ai"
 _NOT_FOUND, _UNAUTHORIZED = 404, 401
+_RELEASE = re.compile(r":v?([0-9]+\.[0-9]+\.[0-9]+[-.0-9A-Za-z]*)$")
 
 
 def checkup(
@@ -152,8 +154,8 @@ def _operator(api: Api) -> str:
         for one in objects(found, "items")
         for container in objects(one, "spec", "template", "spec", "containers")
     ]
-    tags = [image.partition("@")[0].rpartition(":")[2] for image in images]
-    return next((tag.removeprefix("v") for tag in tags if tag[:1] in "v0123456789" and tag), "")
+    found_in = (_RELEASE.search(image.partition("@")[0]) for image in images)
+    return next((release[1] for release in found_in if release), "")
 
 
 def _queues(api: Api, cluster: Kubernetes) -> dict[str, Looked]:

@@ -65,7 +65,7 @@ def _too_small(expected: Nodes, node: Object) -> str:
 
 
 def _gib(quantity: Any) -> float:
-    matched = re.fullmatch(r"([0-9]{1,20})([kMGT]?i?)", str(quantity))
+    matched = re.fullmatch(r"([0-9]{1,20})([kKMGT]?i?)", str(quantity))
     if matched is None or matched[2] not in _BYTES:
         return 0.0
     return int(matched[1]) * _BYTES[matched[2]] / 2**30
