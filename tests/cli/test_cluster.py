@@ -138,6 +138,15 @@ def test_a_server_that_cannot_be_asked_ends_the_table(
     assert words in line["action"]
 
 
+def test_an_authority_that_is_not_there_ends_the_table(
+    factory: Factory, west: Kubernetes, server: Server
+) -> None:
+    server.ca.unlink()
+    (line,) = factory("cluster", "check", "gpu-west", "--json").facts
+    assert (line["what"], line["state"]) == ("access", "failed")
+    assert "certificate authority cannot be read" in line["action"]
+
+
 def test_a_manifest_is_printed(factory: Factory, west: Kubernetes, server: Server) -> None:
     found = factory("manifest", "smoke", "--cluster", "gpu-west")
     assert found.code == 0, found.err

@@ -33,7 +33,7 @@ def checkup(
     cluster: Kubernetes, image: str | None, connected: Callable[[Kubernetes], Api] | None = None
 ) -> list[Line]:
     """The lines of the table. What cannot be asked ends it, as the line that failed."""
-    what = "address"
+    what = "access"
     try:
         api = connected(cluster) if connected else connect(cluster, patience=PATIENCE)
         what = "token"
@@ -45,7 +45,9 @@ def checkup(
     except ClusterError as error:
         if isinstance(error, ClusterRefused) and error.status == _UNAUTHORIZED:
             what = "token"
-        return [failed(what, "cannot be used" if what == "token" else "no answer", str(error))]
+        return [
+            failed(what, "no usable answer" if what == "address" else "cannot be used", str(error))
+        ]
     try:
         facts = Facts(
             cluster=cluster,
