@@ -41,4 +41,4 @@ def _in_use(queue: Object, has_gpus: bool) -> str:
 
 
 def _said(value: Any) -> str:
-    return "none" if value == UNLIMITED else f"{value:g}"
+    return "unlimited" if value == UNLIMITED else f"{value:g}"

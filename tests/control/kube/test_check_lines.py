@@ -192,7 +192,7 @@ def test_without_kai_there_are_no_gangs_and_no_queues() -> None:
 
 def test_queues() -> None:
     made = found()
-    assert made["queue training"].found == "quota 16, limit none GPUs, 12 in use; for training"
+    assert made["queue training"].found == "quota 16, limit unlimited GPUs, 12 in use; for training"
     gone = found(queues={"training": Unseen("404", missing=True), "probe": Unseen("403")})
     assert (gone["queue training"].state, gone["queue probe"].state) == ("failed", "note")
 
