@@ -67,7 +67,7 @@ class Fork:
             os.killpg(self.pid, signal.SIGKILL)  # Megatron's helper for saving stays behind
         return code
 
-    def until(self, condition: Callable[[], bool], seconds: float = 120) -> bool:
+    def until(self, condition: Callable[[], bool], seconds: float = 300) -> bool:
         """Whether the condition came true before the driver ended."""
         deadline = time.monotonic() + seconds
         while not condition():
