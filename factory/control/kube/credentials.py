@@ -11,6 +11,7 @@ import re
 import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -114,7 +115,7 @@ class FileTokens:
         """Nothing is kept."""
 
 
-class _Kept:
+class _Kept(ABC):
     """A token that costs something to have: kept until shortly before its end."""
 
     def __init__(self) -> None:
@@ -139,9 +140,9 @@ class _Kept:
         with self._lock:
             self._token = None
 
+    @abstractmethod
     def _ask(self) -> tuple[str, float]:
         """A new token, and when it is to be asked for again."""
-        raise NotImplementedError
 
 
 class ExecTokens(_Kept):
