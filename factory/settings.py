@@ -138,6 +138,15 @@ def inherited_environment(remove: tuple[str, ...] = ()) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in remove}
 
 
+def tokenize_on_one_thread() -> None:
+    """Let `tokenizers` use no threads, here and in every process that is started from here.
+
+    A fork has none of the threads that its parent has used, and waits for them for ever. Bridge
+    asks for them in each process that imports it, unless this is said before or after.
+    """
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
 def _deployment(name: str) -> Deployment:
     known: tuple[Deployment, ...] = get_args(Deployment.__value__)
     for deployment in known:

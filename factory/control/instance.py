@@ -3,6 +3,9 @@
 `make dev`, the command line and tests use the same. Where the home is says `factory.settings`.
 """
 
+import fcntl
+from pathlib import Path
+
 import dagster as dg
 
 from factory.errors import SettingsError
@@ -38,12 +41,19 @@ def ensure(settings: Settings) -> dg.DagsterInstance:
     home = settings.dagster_home
     try:
         home.mkdir(parents=True, exist_ok=True)
-        file = home / "dagster.yaml"
-        if not file.is_file() or file.read_text(encoding="utf-8") != CONFIGURATION:
-            file.write_text(CONFIGURATION, encoding="utf-8")
+        with (home / "opening.lock").open("a") as alone:
+            # Two that make the same databases at once are in each other's way.
+            fcntl.flock(alone, fcntl.LOCK_EX)
+            return _opened(home)
     except OSError as error:
         raise SettingsError(
             f"DAGSTER_HOME is {home}, which cannot be written ({error.strerror}). "
             "Set DAGSTER_HOME to a directory of yours."
         ) from error
+
+
+def _opened(home: Path) -> dg.DagsterInstance:
+    file = home / "dagster.yaml"
+    if not file.is_file() or file.read_text(encoding="utf-8") != CONFIGURATION:
+        file.write_text(CONFIGURATION, encoding="utf-8")
     return dg.DagsterInstance.from_config(str(home))

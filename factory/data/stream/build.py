@@ -15,6 +15,7 @@ from factory.data.mixing import MixLock
 from factory.data.stream.drawing import Drawing, Encodes
 from factory.data.stream.reader import Reader
 from factory.errors import SpecError
+from factory.settings import tokenize_on_one_thread
 
 if TYPE_CHECKING:
     from megatron.energon import SavableDataLoader
@@ -124,6 +125,8 @@ def loader(dataset: "Batches") -> "SavableDataLoader[dict[str, Any]]":
     """Energon's loader of them, whose state continues exactly."""
     from megatron.energon import get_savable_loader
 
+    if dataset.worker_config.num_workers:
+        tokenize_on_one_thread()
     return get_savable_loader(
         dataset,
         checkpoint_every_sec=REMEMBERED_SECONDS,
