@@ -24,10 +24,6 @@ class Sequence:
     labels: NDArray[np.int32]
     loss_mask: NDArray[np.bool_]
     images: tuple[Place, ...]
-    key: str
-    source: str
-    part: int
-    """Which part of its sample."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +50,7 @@ def fitted(encoded: Encoded, policy: Overflow, context: int) -> Fitting:
     if fit_in.dropped is not None:
         dropped[fit_in.dropped] += len(tokens)
     sequences: list[Sequence] = []
-    for part, kept in enumerate(fit_in.pieces):
+    for kept in fit_in.pieces:
         if not kept.loss_tokens:
             dropped[NO_LOSS] += kept.tokens
             continue
@@ -64,9 +60,6 @@ def fitted(encoded: Encoded, policy: Overflow, context: int) -> Fitting:
                 labels=kept.of(labels),
                 loss_mask=kept.of(mask),
                 images=_shown(encoded, kept),
-                key=encoded.key,
-                source=encoded.source,
-                part=part,
             )
         )
     return Fitting(

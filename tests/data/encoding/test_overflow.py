@@ -1,6 +1,5 @@
 """Long samples: cut between paragraphs and turns, every position kept or counted, images whole."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,8 @@ def test_parts_without_loss_are_dropped_and_counted():
     made = encoded(BYTES, Sample.conversation(id="c", messages=turns))
     found = fitted(made, "split", 40)
     assert found.dropped[NO_LOSS] == 40
-    assert [one.part for one in found.sequences] == [1]
+    (second,) = found.sequences
+    assert second.tokens.tolist() == made.tokens[40:-1].tolist()
 
 
 def test_too_long_is_a_reason():
@@ -142,7 +142,6 @@ class TestExpanded:
 
 def test_a_sample_that_fits_is_one_sequence(encoder: Encoder):
     made = encoded(encoder, Sample.document(id="d", title="T", sections=[("", "x")]))
-    (one,) = fitted(replace(made, source="s"), "drop", 100).sequences
+    (one,) = fitted(made, "drop", 100).sequences
     assert one.tokens.tolist() == made.tokens[:-1].tolist()
     assert one.labels.tolist() == made.tokens[1:].tolist()
-    assert (one.key, one.source, one.part) == ("key", "s", 0)
