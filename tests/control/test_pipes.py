@@ -263,20 +263,20 @@ def test_of_a_private_run_nothing_that_it_said_reaches_dagster(runner: Runner) -
     outcome = runner.run(
         """
 with opened as pipes:
-    print("patient 4711", flush=True)
-    pipes.log.info("patient 4711")
-    raise ValueError("patient 4711")
+    print("patient Quillfeather", flush=True)
+    pipes.log.info("patient Quillfeather")
+    raise ValueError("patient Quillfeather")
 """
     )
     assert not outcome.result.success
     assert "ValueError was raised in the driver" in outcome.error
     log = outcome.run.path / "logs" / "driver.log"
     assert str(log) in outcome.error
-    assert "patient 4711" in log.read_text()
+    assert "patient Quillfeather" in log.read_text()
     home = Path(runner.instance.root_directory)
-    stored = [p for p in home.rglob("*") if p.is_file() and b"4711" in p.read_bytes()]
+    stored = [p for p in home.rglob("*") if p.is_file() and b"Quillfeather" in p.read_bytes()]
     assert stored == []
-    assert "4711" not in "".join(outcome.lines)
+    assert "Quillfeather" not in "".join(outcome.lines)
 
 
 def test_waiting_has_its_own_limit(runner: Runner) -> None:
