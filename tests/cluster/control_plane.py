@@ -70,8 +70,12 @@ class Clusters(Sessions):
 
 
 @contextlib.contextmanager
-def running(name: str, nodes: Sequence[str] = ()) -> Generator["ControlPlane"]:
+def running(
+    name: str, nodes: Sequence[str] = (), server_flags: Sequence[str] = ()
+) -> Generator["ControlPlane"]:
     """A cluster of that name, which knows kubelets of those names; nothing is left afterwards.
+
+    `server_flags` are given to the API server beside its own.
 
     Raises:
         NoGo: a program has to be built, and there is no Go.
@@ -83,7 +87,7 @@ def running(name: str, nodes: Sequence[str] = ()) -> Generator["ControlPlane"]:
     session = registry.open(name)
     try:
         with _interrupted_when_told_to_end(), claims(builds.cache() / "claims") as held:
-            plane = ControlPlane(name, session, held, nodes)
+            plane = ControlPlane(name, session, held, nodes, server_flags)
             try:
                 plane.start()
                 yield plane
@@ -102,6 +106,7 @@ class ControlPlane:
     session: Session
     claims: Claims
     nodes: Sequence[str] = ()
+    server_flags: Sequence[str] = ()
     daemons: dict[str, Daemon] = field(default_factory=dict[str, Daemon])
 
     def __post_init__(self) -> None:
@@ -222,6 +227,7 @@ class ControlPlane:
             "--service-cluster-ip-range=10.96.0.0/16",
             "--allow-privileged=true",
             "--kubelet-preferred-address-types=InternalIP",  # a node has no name in any DNS
+            *self.server_flags,
         )
         self.wait_until_ready()
 
@@ -249,7 +255,7 @@ class ControlPlane:
         )
 
     def _start_operator(self) -> None:
-        self._install_crds()
+        self.install_crds(builds.crds())
         probe = self.claims.port()
         daemon = self.run(
             "ray-operator",
@@ -260,11 +266,17 @@ class ControlPlane:
             KUBECONFIG=str(self.kubeconfig),
             ENABLE_PROBES_INJECTION="false",  # they kill a head that is slow to start
         )
-        daemon.wait_until(lambda: _is_ready(probe))
+        daemon.wait_until(lambda: says_it_is_ready(probe))
 
-    def _install_crds(self) -> None:
+    def install_crds(self, files: Sequence[Path]) -> None:
+        """Make the resources that the files define, and wait until they are served.
+
+        Raises:
+            Refused: the server did not take one.
+            DaemonDied: it does not serve one.
+        """
         kind = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-        made = [self.admin.create(kind, path.read_bytes(), _YAML) for path in builds.crds()]
+        made = [self.admin.create(kind, path.read_bytes(), _YAML) for path in files]
         for one in made:
             group, version = one["spec"]["group"], one["spec"]["versions"][0]["name"]
             plural = one["spec"]["names"]["plural"]
@@ -286,11 +298,11 @@ def _interrupted_when_told_to_end() -> Generator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _is_ready(port: int) -> bool:
+def says_it_is_ready(port: int, path: str = "/readyz") -> bool:
     """Whether a program says so where it was told to be asked."""
     link = http.client.HTTPConnection(HOST, port, timeout=5)
     try:
-        link.request("GET", "/readyz")
+        link.request("GET", path)
         return link.getresponse().status == http.HTTPStatus.OK
     except OSError:
         return False
