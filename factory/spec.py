@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from factory.keys import Classification
 
 type Profile = Literal["cpu", "h100"]
+type Purpose = Literal["training", "smoke", "probe"]
 
 
 def _as_text(value: Any) -> Any:
@@ -31,6 +32,11 @@ class RunSpec(BaseModel, frozen=True, extra="forbid"):
     cluster: str = Field(
         default="local",
         description="Where the run goes: the name of a file in definitions/clusters.",
+    )
+    purpose: Purpose = Field(
+        default="training",
+        description="What it is for, which decides its queue, and what follows when its place is "
+        "taken: training goes on later, smoke is tried once more, probe is skipped.",
     )
     workers: int = Field(
         default=1,

@@ -9,7 +9,6 @@ schema. Nothing here talks to a server.
 from factory.control.clusters.common import Cluster
 from factory.control.clusters.kubernetes import Kubernetes
 from factory.control.clusters.local import Local
-from factory.control.clusters.queues import Purpose
 from factory.control.clusters.reading import FOLDER, cluster, clusters
 
-__all__ = ["FOLDER", "Cluster", "Kubernetes", "Local", "Purpose", "cluster", "clusters"]
+__all__ = ["FOLDER", "Cluster", "Kubernetes", "Local", "cluster", "clusters"]

@@ -13,9 +13,10 @@ from factory.control.clusters.access import (
 )
 from factory.control.clusters.common import Cluster, Part
 from factory.control.clusters.nodes import Head, Nodes, Toleration
-from factory.control.clusters.queues import Purpose, Queue
+from factory.control.clusters.queues import Queue
 from factory.control.clusters.volumes import Mount, Tree
 from factory.control.clusters.words import DnsLabel, ObjectName, Variables
+from factory.spec import Purpose
 
 SUBMITTER_CPUS, SUBMITTER_GIB = 1.0, 1.0
 """The most that KubeRay gives its submitter, beside the head (`sidecar`)."""

@@ -7,7 +7,6 @@ from pydantic import Field
 from factory.control.clusters.common import Part
 from factory.control.clusters.words import ObjectName, QueueName
 
-type Purpose = Literal["training", "smoke", "probe"]
 type SubmissionMode = Literal["http", "sidecar"]
 
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal
 
+from factory.control.answers import Verdict
 from factory.control.kube.fields import (
     Object,
     condition,
@@ -20,12 +20,6 @@ from factory.control.kube.fields import (
     objects,
     text,
 )
-
-type Clock = Literal["queue", "start", "run", "reach"]
-"""Each with a limit of its own: waiting for a place, starting in it, running, out of reach."""
-
-type Verdict = Literal["succeeded", "failed", "evicted", "lost", "cancelled", "gone"]
-"""What an attempt came to. `gone` is the absence of one: only the run's messages can tell."""
 
 JOB_STATUSES = frozenset({"", "PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"})
 """Of Ray; any other is not one that its documentation knows."""
@@ -82,7 +76,8 @@ class Observed:
     """Why the API server could not be asked; then nothing else here counts."""
     cancelled: bool = False
     """A person wants the run to end."""
-    expired: frozenset[Clock] = frozenset()
+    paused: bool = False
+    """Out of reach for longer than the cluster may be."""
     seen: Seen = field(default_factory=Seen)
 
     @property

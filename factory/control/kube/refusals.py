@@ -7,7 +7,7 @@ says only in its own log, or never, why a job does not start.
 import re
 from pathlib import Path
 
-from factory.control.clusters import Kubernetes, Purpose
+from factory.control.clusters import Kubernetes
 from factory.control.kube.submission import PIPES_VARIABLES, Submission
 from factory.control.nearest import naming
 from factory.errors import KeyFormatError, NamespaceError
@@ -27,24 +27,25 @@ def refusals(submission: Submission) -> list[str]:
     """Everything that keeps it from being submitted; nothing if it can be."""
     launch, cluster = submission.launch, submission.cluster
     return [
-        *spec_refusals(launch.spec, cluster, submission.purpose),
+        *spec_refusals(launch.spec, cluster),
         *_of_launch(launch, cluster),
         *_of_access(launch, cluster),
         *_of_environment(submission),
     ]
 
 
-def spec_refusals(spec: RunSpec, cluster: Kubernetes, purpose: Purpose = "training") -> list[str]:
+def spec_refusals(spec: RunSpec, cluster: Kubernetes) -> list[str]:
     """What of a spec the cluster cannot satisfy."""
     where = f"definitions/clusters/{cluster.name}.yaml"
     problems: list[str] = []
     if spec.cluster != cluster.name:
         problems.append(f"cluster={spec.cluster}: this is cluster {cluster.name}.")
-    if purpose not in cluster.queues:
+    if spec.purpose not in cluster.queues:
         problems.append(
-            f"There is no queue for {purpose} in {where}. {naming(purpose, cluster.queues)}"
+            f"There is no queue for {spec.purpose} in {where}. "
+            + naming(spec.purpose, cluster.queues)
         )
-    problems += _of_nodes(spec, cluster, purpose)
+    problems += _of_nodes(spec, cluster)
     if spec.workers > 1 and cluster.scheduler != "kai" and not cluster.multi_node_without_gang:
         problems.append(
             f"workers={spec.workers}: cluster {cluster.name} has the default scheduler, which "
@@ -59,7 +60,7 @@ def spec_refusals(spec: RunSpec, cluster: Kubernetes, purpose: Purpose = "traini
     return problems
 
 
-def _of_nodes(spec: RunSpec, cluster: Kubernetes, purpose: Purpose) -> list[str]:
+def _of_nodes(spec: RunSpec, cluster: Kubernetes) -> list[str]:
     nodes = cluster.nodes
     problems: list[str] = []
     if spec.gpus_per_worker != nodes.gpus:
@@ -67,7 +68,7 @@ def _of_nodes(spec: RunSpec, cluster: Kubernetes, purpose: Purpose) -> list[str]
             f"gpus_per_worker={spec.gpus_per_worker}: a worker takes a whole node, and those of "
             f"{cluster.name} have {nodes.gpus} GPUs. Use {nodes.gpus}."
         )
-    queue = cluster.queues.get(purpose)
+    queue = cluster.queues.get(spec.purpose)
     for most, whose in (
         (nodes.count, f"cluster {cluster.name} has {nodes.count} nodes"),
         (queue and queue.nodes, f"a run in queue {queue and queue.name} may have {{}}"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from factory.control.kube.clocks import LIMITS, clock_of
+from factory.control.answers import Verdict
 from factory.control.kube.evictions import Taken, evicted, lost
 from factory.control.kube.failures import exit_code, how_it_failed, message_of
 from factory.control.kube.fields import Object, is_leaving, label, short, text
@@ -18,7 +18,6 @@ from factory.control.kube.observed import (
     DEPLOYMENT_STATUSES,
     JOB_STATUSES,
     Observed,
-    Verdict,
 )
 from factory.control.kube.reasons import Trouble, killed_for_memory, troubles
 from factory.control.kube.waiting import has_place, why_it_starts, why_it_waits
@@ -90,7 +89,7 @@ def _statuses(observed: Observed) -> tuple[str, ...]:
 
 
 def _unreachable(observed: Observed) -> State:
-    paused = "reach" in observed.expired
+    paused = observed.paused
     why = short(observed.unreachable)
     return State(
         phase="unreachable",
@@ -124,7 +123,7 @@ def _absent(observed: Observed) -> State | None:
     if observed.cancelled:
         return _cancelled(observed)
     if not observed.seen.existed:
-        return _limited(State(phase="queued", reason=why_it_waits(observed)), observed)
+        return State(phase="queued", reason=why_it_waits(observed))
     if taken := evicted(observed):
         return _taken("evicted", taken)
     return State(
@@ -165,7 +164,7 @@ def _complete(observed: Observed) -> State:
     if observed.job_status == "FAILED":
         return _failed(observed)
     unknown = _unknown(observed, "KubeRay says Complete, but not how its driver ended")
-    return _from_outside(observed) or _limited(unknown, observed)
+    return _from_outside(observed) or unknown
 
 
 def _failed(observed: Observed) -> State:
@@ -212,7 +211,7 @@ def _alive(observed: Observed, queues: Sequence[Object]) -> State:
     trouble = next((one for one in troubles(observed) if one.ends), None)
     if trouble is not None and state.phase != "running":  # a driver says itself what it misses
         return _trouble(trouble)
-    return _limited(state, observed)
+    return state
 
 
 def _from_outside(observed: Observed) -> State | None:
@@ -284,20 +283,3 @@ def _running(observed: Observed) -> str:
         kinds = sorted({label(pod, "ray.io/node-type") or "pod" for pod in leaving})
         return f"{len(leaving)} of its pods are told to stop ({', '.join(kinds)})"
     return ""
-
-
-def _limited(state: State, observed: Observed) -> State:
-    """Stopped, if the clock of its phase has run out; others have nothing to say about it."""
-    clock = clock_of(state.phase)
-    if state.phase == "unknown":
-        clock = next((one for one in LIMITS if one in observed.expired), None)
-    if clock not in LIMITS or clock not in observed.expired:
-        return state
-    words, advice = LIMITS[clock]
-    return State(
-        phase="stopping",
-        verdict="failed",
-        reason=f"{words} ({state.reason})" if state.reason else words,
-        advice=advice,
-        evidence=state.evidence,
-    )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from types import MappingProxyType
 
-from factory.control.clusters import Kubernetes, Purpose
+from factory.control.clusters import Kubernetes
 from factory.control.clusters.queues import Queue
 from factory.control.kube.names import (
     ATTEMPT,
@@ -43,7 +43,6 @@ class Submission:
     """Which Dagster asks for it. A sweep leaves what belongs to another alone."""
 
     deployment: Deployment
-    purpose: Purpose = "training"
     step_key: str = "train"
     environment: Mapping[str, str] = MappingProxyType({})
     """What Pipes hands to the driver."""
@@ -67,7 +66,7 @@ class Submission:
         Raises:
             KeyError: the cluster has none; `refusals` says so in words.
         """
-        return self.cluster.queues[self.purpose]
+        return self.cluster.queues[self.launch.spec.purpose]
 
     @property
     def labels(self) -> dict[str, str]:
@@ -79,7 +78,7 @@ class Submission:
             ROOT_RUN: self.root_run_id,
             STEP: self.step_key,
             ATTEMPT: str(self.launch.attempt),
-            f"{PREFIX}/purpose": self.purpose,
+            f"{PREFIX}/purpose": spec.purpose,
             f"{PREFIX}/classification": self.launch.classification,
             f"{PREFIX}/recipe": spec.recipe,
             f"{PREFIX}/mix": spec.mix,

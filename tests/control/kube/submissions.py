@@ -41,10 +41,14 @@ def private(**changes: Any) -> Launch:
 
 
 def submission(chosen: Launch | None = None, **changes: Any) -> Submission:
-    """A submission of that launch; `cluster` changes fields of the cluster's file."""
+    """A submission of that launch; `cluster` changes the cluster's file, `purpose` the spec."""
     cluster = changes.pop("cluster", {})
+    chosen = chosen or launch()
+    if "purpose" in changes:
+        spec = chosen.spec.model_copy(update={"purpose": changes.pop("purpose")})
+        chosen = chosen.model_copy(update={"spec": spec})
     fields = {
-        "launch": chosen or launch(),
+        "launch": chosen,
         "cluster": a_cluster(**cluster) if isinstance(cluster, dict) else cluster,
         "root_run_id": RUN_ID,
         "owner": "prod",

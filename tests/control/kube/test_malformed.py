@@ -6,7 +6,7 @@ from typing import Any, get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.control.kube.clocks import Clocks
+from factory.control.clocks import Clocks
 from factory.control.kube.observed import Listed, Observed, Seen, observe
 from factory.control.kube.states import Phase, State, state_of
 from factory.control.kube.waiting import why_it_waits
@@ -84,7 +84,6 @@ def test_a_damaged_field_is_an_empty_field(held: dict[str, Any], cancelled: bool
                 pods=None,
                 cancelled=cancelled,
                 seen=look.remembered(),
-                expired=frozenset({"queue", "run"}),
             )
         )
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.control.kube.answers import Ended, answer
+from factory.control.answers import Ended, answer
 from factory.control.kube.fields import at
 from factory.control.kube.observed import Listed, Observed, Seen, observe
 from factory.control.kube.states import State, state_of

@@ -7,8 +7,10 @@ none of the three ticks: what it did meanwhile is not known.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
-from factory.control.kube.observed import Clock
+type Clock = Literal["queue", "start", "run", "reach"]
+"""Each with a limit of its own: waiting for a place, starting in it, running, out of reach."""
 
 START_LIMIT_SECONDS = 1800.0
 """From a place to a driver that runs: pull the image, start Ray, submit."""

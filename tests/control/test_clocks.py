@@ -1,6 +1,6 @@
 """Each clock ticks in its own phases only."""
 
-from factory.control.kube.clocks import Clocks
+from factory.control.clocks import Clocks
 
 LIMITS = {"queue": 100.0, "start": 10.0, "run": 1000.0, "reach": 30.0}
 

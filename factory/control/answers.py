@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from factory.control.kube.observed import Verdict
+from factory.spec import Purpose
 
-type Purpose = Literal["probe", "smoke", "training"]
+type Verdict = Literal["succeeded", "failed", "evicted", "lost", "cancelled", "gone"]
+"""What an attempt came to. `gone` is the absence of one: only the run's messages can tell."""
+
 type Action = Literal["skip", "retry", "resume", "end"]
 
 SMOKE_RETRIES = 1
 
-_FROM_OUTSIDE = frozenset[Verdict]({"evicted", "lost"})
+FROM_OUTSIDE = frozenset[Verdict]({"evicted", "lost"})
+"""Ends that are no fault of the run: its place was taken, or a node lost."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ def answer(purpose: Purpose, attempts: Sequence[Ended]) -> Answer:
         return Answer("end", "There was no attempt.")
     last = attempts[-1]
     what = f"Attempt {last.attempt}: {last.reason}."
-    if last.verdict not in _FROM_OUTSIDE:
+    if last.verdict not in FROM_OUTSIDE:
         return Answer("end", what)
     if purpose == "probe":
         return Answer("skip", f"{what} A probe is skipped; the next one is on its schedule.")
@@ -53,7 +56,7 @@ def answer(purpose: Purpose, attempts: Sequence[Ended]) -> Answer:
             f"{what} Attempt {last.attempt + 1} waits in the queue and goes on from the last "
             "checkpoint.",
         )
-    taken = sum(one.verdict in _FROM_OUTSIDE for one in attempts)
+    taken = sum(one.verdict in FROM_OUTSIDE for one in attempts)
     if taken <= SMOKE_RETRIES:
         return Answer("retry", f"{what} A smoke test is tried once more.")
     told = "; ".join(f"{one.attempt}: {one.reason}" for one in attempts)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from factory.control.kube.answers import Ended, answer
+from factory.control.answers import Ended, answer
 
 EVICTED = Ended(1, "evicted", "it was evicted in favour of big")
 LOST = Ended(2, "lost", "its head was lost")
