@@ -88,12 +88,10 @@ class DriverLog:
             self._copying.release()
 
     def close(self) -> None:
-        """Stop following, and close the copy: the last that is called. The file stays."""
+        """Stop following. What was copied can still be read."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join(CLOSING_SECONDS)
-        if not self._thread.is_alive():
-            self._copy.close()
 
     def _follow(self) -> None:
         wait = self._waits.first_seconds

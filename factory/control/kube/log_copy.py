@@ -10,6 +10,7 @@ Beside the copy lies a file of one line for each head: where its log begins, and
 
 import json
 import os
+import weakref
 from dataclasses import dataclass
 
 from factory.control.kube.fields import count, text
@@ -40,6 +41,7 @@ class LogCopy:
         if folder:
             run.directory(folder)
         self._file = opened(run, name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        weakref.finalize(self, os.close, self._file)  # it is read to the end of the run's step
         self._part = self._last_part()
         self._position = 0
 
@@ -74,10 +76,6 @@ class LogCopy:
         self._append(new)
         self._position += len(block)
         return len(new)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._file)
 
     def _begin_anew(self) -> None:
         """What was passed over as known belongs to the other log, and to this one too."""
