@@ -268,7 +268,7 @@ class TestVolumes:
             ({"host_path": "/mnt/tree/private"}, "would show the private tree to public runs"),
             ({"host_path": "/mnt/tree/private/text"}, "would show the private tree"),
             ({"host_path": "/mnt"}, "would show the private tree"),
-            ({"host_path": "/"}, "would show the private tree"),
+            ({"host_path": "/"}, "would show /dev of a node, through which one reaches"),
             ({"host_path": "/mnt/tree/public/../private"}, "write a path without .."),
             ({"host_path": "/mnt/tree/public/"}, "and a / at the end"),
             ({"host_path": "mnt"}, "write an absolute path"),

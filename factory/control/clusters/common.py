@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, Field, field_validator
 
+from factory.control.clusters.words import Variables
 from factory.spec import Profile
 
 OWN_VARIABLES = frozenset({"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"})
@@ -24,7 +25,7 @@ class Cluster(Part, frozen=True):
         allow_inf_nan=False,
         description="What a run gets to save a checkpoint and end once it was told to stop.",
     )
-    rank_environment: dict[str, str] = Field(
+    rank_environment: Variables = Field(
         default_factory=dict[str, str],
         description="Variables of every training process, for instance NCCL's.",
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from factory.control.clusters.common import Part
-from factory.control.clusters.words import LabelKey, Labels, ObjectName
+from factory.control.clusters.words import Device, LabelKey, Labels, LabelValue, ObjectName
 
 type Cpus = Annotated[float, Field(ge=0.1, le=4096, allow_inf_nan=False)]
 type Gibibytes = Annotated[float, Field(ge=0.25, le=2**20, allow_inf_nan=False)]
@@ -46,7 +46,7 @@ class Nodes(Part, frozen=True):
         pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$",
         description="Value of their label `nvidia.com/gpu.product`: `NVIDIA-H100-80GB-HBM3`.",
     )
-    gpu_resource: LabelKey = Field(
+    gpu_resource: Device = Field(
         default="nvidia.com/gpu", description="What the device plugin calls a GPU."
     )
     cpus: Cpus = Field(description="CPUs of each that pods may have (allocatable).")
@@ -60,17 +60,23 @@ class Nodes(Part, frozen=True):
         description="Whether RDMA needs memory that stays in place: the pods then raise their "
         "limit, which the container runtime must allow (`LimitMEMLOCK=infinity`), or end at once.",
     )
-    network_devices: dict[LabelKey, Annotated[int, Field(ge=1)]] = Field(
+    network_devices: dict[Device, Annotated[int, Field(ge=1, le=2**31 - 1)]] = Field(
         default_factory=dict[str, int],
         description="Devices of each node, as their plugin calls them: {'rdma/hca_a': 8}.",
     )
     network_attachments: list[ObjectName] = Field(
-        default_factory=list[str], description="Multus networks of a worker."
+        default_factory=list[str], max_length=32, description="Multus networks of a worker."
     )
     labels: Labels = Field(
         default_factory=dict[str, str], description="What their labels must be, beside the product."
     )
     topology: Topology | None = Field(default=None, description="How far apart a run may lie.")
+
+    @model_validator(mode="after")
+    def _counts_gpus_once(self) -> Self:
+        if self.gpu_resource in self.network_devices:
+            raise ValueError(f"network_devices has {self.gpu_resource}, which `gpus` says already")
+        return self
 
 
 class Head(Part, frozen=True):
@@ -92,7 +98,7 @@ class Toleration(Part, frozen=True):
     operator: Literal["Equal", "Exists"] = Field(
         default="Exists", description="Whether its value counts."
     )
-    value: str | None = Field(default=None, description="Its value, for `Equal`.")
+    value: LabelValue | None = Field(default=None, description="Its value, for `Equal`.")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
         default=None, description="What it does; anything if unset."
     )

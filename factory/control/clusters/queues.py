@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from factory.control.clusters.common import Part
-from factory.control.clusters.words import ObjectName, QueueName
+from factory.control.clusters.words import ClassName, QueueName
 
 type SubmissionMode = Literal["http", "sidecar"]
 
@@ -14,7 +14,7 @@ class Queue(Part, frozen=True):
     """One of KAI's queues, and how runs in it are treated."""
 
     name: QueueName = Field(description="The queue, as KAI knows it.")
-    priority_class: ObjectName | None = Field(
+    priority_class: ClassName | None = Field(
         default=None, description="PriorityClass of the pods; the scheduler's own default if unset."
     )
     preemptible: bool = Field(

@@ -12,6 +12,9 @@ from pydantic import Field, model_validator
 from factory.control.clusters.common import Part
 from factory.control.clusters.words import AbsolutePath, ObjectName, overlap
 
+_OF_NODES = ("/dev", "/proc", "/run", "/var/lib/containerd", "/var/lib/kubelet", "/var/run")
+"""Of a node: through these one reaches files of every pod on it, and what those have mounted."""
+
 _TAKEN = ("/tmp", "/dev", "/proc", "/sys", "/run", "/var/run", "/etc")  # noqa: S108  paths in pods
 
 
@@ -27,6 +30,12 @@ class Volume(Part, frozen=True):
     def _one_of_them(self) -> Self:
         if (self.claim is None) == (self.host_path is None):
             raise ValueError("write one of claim and host_path")
+        for theirs in _OF_NODES:
+            if self.host_path is not None and overlap(self.host_path, theirs):
+                raise ValueError(
+                    f"host_path {self.host_path} would show {theirs} of a node, through which one "
+                    "reaches what other pods there have mounted. Mount another directory"
+                )
         return self
 
     def overlaps(self, other: "Volume") -> bool:

@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from factory.control.clusters.words import LabelKey
 from factory.control.kube import mounts
 from factory.control.kube.mounts import SCRATCH
 from factory.control.kube.names import ROLE, RUN
@@ -31,7 +30,7 @@ _LOCKED_MEMORY = (
 process that is not root's and may gain no privileges."""
 
 type Manifest = dict[str, Any]
-type Resources = dict[LabelKey, str]
+type Resources = dict[str, str]
 
 
 def head(submission: Submission) -> Manifest:
@@ -157,7 +156,7 @@ def _template(
         **_scheduling(submission),
     }
     if cluster.pull_secrets:
-        spec["imagePullSecrets"] = [{"name": name} for name in cluster.pull_secrets]
+        spec["imagePullSecrets"] = [{"name": name} for name in dict.fromkeys(cluster.pull_secrets)]
     if cluster.tolerations:
         spec["tolerations"] = [one.model_dump(exclude_none=True) for one in cluster.tolerations]
     labels = {**submission.labels, **scheduling_labels(submission), ROLE: role}

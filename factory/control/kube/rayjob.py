@@ -8,6 +8,7 @@ with any KubeRay that knows `authOptions.secretName` (1.6), whether or not its o
 """
 
 import base64
+import json
 import math
 
 from factory.control.kube import pods
@@ -29,6 +30,9 @@ BACKSTOP_SECONDS = 3600
 OBJECT_STORE_BYTES = 200 * 2**20
 """Training passes nothing through Ray's object store."""
 
+MAX_BYTES = 2**20
+"""A server stores no larger object than 1.5 MiB, and KubeRay and the server add to this one."""
+
 TOKEN_KEY = "auth_token"  # noqa: S105  where KubeRay looks
 LEAST_TOKEN_CHARACTERS = 32
 _MAX_INT32 = 2**31 - 1
@@ -42,20 +46,14 @@ def rayjob(submission: Submission) -> Manifest:
     """
     if problems := refusals(submission):
         raise SpecError("\n".join(problems))
-    return {
-        "apiVersion": "ray.io/v1",
-        "kind": "RayJob",
-        "metadata": _metadata(submission),
-        "spec": {
-            "entrypoint": ENTRYPOINT,
-            "submissionMode": SUBMISSION_MODES[submission.queue.submission],
-            "backoffLimit": 0,
-            "shutdownAfterJobFinishes": True,
-            "ttlSecondsAfterFinished": TTL_SECONDS,
-            "activeDeadlineSeconds": _deadline_seconds(submission),
-            "rayClusterSpec": _ray_cluster(submission),
-        },
-    }
+    made = _rayjob(submission)
+    if (size := len(json.dumps(made))) > MAX_BYTES:
+        raise SpecError(
+            f"The RayJob would have {size:,} bytes, and a server stores at most {MAX_BYTES:,}. "
+            f"Shorten `environment` or `mounts` in definitions/clusters/{submission.cluster.name}"
+            ".yaml."
+        )
+    return made
 
 
 def secret(submission: Submission, token: str) -> Manifest:
@@ -77,6 +75,23 @@ def secret(submission: Submission, token: str) -> Manifest:
         "type": "Opaque",
         "immutable": True,
         "data": {TOKEN_KEY: base64.b64encode(token.encode()).decode()},
+    }
+
+
+def _rayjob(submission: Submission) -> Manifest:
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": _metadata(submission),
+        "spec": {
+            "entrypoint": ENTRYPOINT,
+            "submissionMode": SUBMISSION_MODES[submission.queue.submission],
+            "backoffLimit": 0,
+            "shutdownAfterJobFinishes": True,
+            "ttlSecondsAfterFinished": TTL_SECONDS,
+            "activeDeadlineSeconds": _deadline_seconds(submission),
+            "rayClusterSpec": _ray_cluster(submission),
+        },
     }
 
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from factory.control.clusters import Kubernetes
+from factory.control.clusters.words import unusable
 from factory.control.kube.submission import PIPES_VARIABLES, Submission
 from factory.control.nearest import naming
 from factory.errors import KeyFormatError, NamespaceError
@@ -15,12 +16,14 @@ from factory.keys import PrivateKey, parse
 from factory.namespace import RunDirectory
 from factory.spec import Launch, RunSpec
 
-MAX_VARIABLE_BYTES = 128 * 1024 - 1
-"""Linux starts no process with a longer one, name and value together."""
-
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
-IMAGE = re.compile(rf"({_PART}(:[0-9]{{1,5}})?/)?{_PART}(/{_PART})*@sha256:[0-9a-f]{{64}}")
-_RAY_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
+_HOST = r"[a-z0-9]+(?:[.-]+[a-z0-9]+)*:[0-9]{1,5}"
+IMAGE = re.compile(rf"(?=.{{1,255}}@)({_HOST}/)?{_PART}(/{_PART})*@sha256:[0-9a-f]{{64}}")
+"""A repository has at most 255 characters for whoever pulls it."""
+
+_RAY_VERSION = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)")
+LEAST_RAY = (2, 52, 0)
+"""KubeRay refuses to give an older one a token."""
 
 
 def refusals(submission: Submission) -> list[str]:
@@ -122,14 +125,18 @@ def _of_access(launch: Launch, cluster: Kubernetes) -> list[str]:
 def _of_environment(submission: Submission) -> list[str]:
     problems: list[str] = []
     for name, value in sorted(submission.environment.items()):
-        size = len(f"{name}={value}".encode())
         if not name.startswith(PIPES_VARIABLES):
             problems.append(f"{name}: only Pipes' own variables are handed to a driver.")
-        elif size > MAX_VARIABLE_BYTES:
-            problems.append(
-                f"{name} has {size:,} bytes, and no process starts with more than "
-                f"{MAX_VARIABLE_BYTES:,}: the run reads too many datasets for one launch."
-            )
-    if not _RAY_VERSION.fullmatch(submission.ray_version):
-        problems.append(f"Ray {submission.ray_version!r} is no release, which KubeRay needs.")
-    return problems
+        elif problem := unusable(name, value):
+            problems.append(f"{name} {problem}: a launch of fewer datasets is shorter.")
+    return [*problems, *_of_ray(submission.ray_version)]
+
+
+def _of_ray(version: str) -> list[str]:
+    found = _RAY_VERSION.fullmatch(version)
+    if found is None:
+        return [f"Ray {version!r} is no release, which KubeRay needs."]
+    if tuple(map(int, found.groups())) < LEAST_RAY:
+        least = ".".join(map(str, LEAST_RAY))
+        return [f"Ray {version} knows no token, without which anyone could use it; {least} does."]
+    return []

@@ -13,9 +13,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from factory.control.clusters import Kubernetes
 from factory.control.clusters.queues import Queue
+from factory.control.clusters.words import MAX_VARIABLE_BYTES
 from factory.control.kube.names import job_name, label_value
 from factory.control.kube.rayjob import rayjob, secret
-from factory.control.kube.refusals import MAX_VARIABLE_BYTES, refusals
+from factory.control.kube.refusals import refusals
 from factory.control.kube.submission import Submission, installed_ray
 from factory.errors import SpecError
 from tests.control.a_cluster import CPU, a_cluster
