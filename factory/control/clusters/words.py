@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
+from pydantic.config import JsonDict
 
 MAX_VARIABLE_BYTES = 128 * 1024 - 1
 """Linux starts no process with a longer one, name and value together."""
@@ -115,7 +116,7 @@ type DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9]
 type ObjectName = Annotated[str, Field(pattern=f"^{_DOMAIN}$", max_length=253)]
 """The name of a Secret, a claim or an attachment."""
 
-_KEYS = {"pattern": f"^{_LABEL_KEY.pattern}$"}
+_KEYS: JsonDict = {"pattern": f"^{_LABEL_KEY.pattern}$"}
 type LabelKey = Annotated[str, AfterValidator(_label_key), Field(json_schema_extra=_KEYS)]
 type LabelValue = Annotated[str, Field(pattern=f"^{_LABEL_VALUE.pattern}$")]
 type Device = Annotated[str, AfterValidator(_device), Field(json_schema_extra=_KEYS)]
