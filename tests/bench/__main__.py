@@ -1,7 +1,8 @@
 """`make bench`: every benchmark beside a peer or a baseline in the same run.
 
 A benchmark is a module `bench_*.py` beside this file with `run() -> str`, which returns its section
-of `docs/benchmarks.md` as markdown. Name modules on the command line to renew only those.
+of `docs/benchmarks.md` as markdown, or nothing where this machine lacks what it takes; its section
+then stays as it is. Name modules on the command line to renew only those.
 """
 
 import importlib
@@ -30,6 +31,8 @@ def main(names: list[str]) -> None:
     for name in names or known:
         print(f"== {name}", file=sys.stderr)
         body = importlib.import_module(f"tests.bench.{name}").run().strip()
+        if not body:
+            continue
         # Read only now: another benchmark may have renewed its section meanwhile.
         sections = _sections(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
         sections[name] = f"{body}\n\n{_machine()}"
