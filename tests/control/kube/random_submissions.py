@@ -39,21 +39,31 @@ ODD_RAY_VERSIONS = ("2.51.9", "1.13.0", "nightly", "2.60", "02.60.0")
 
 def submissions(seed: int, count: int, workers: int = 4096) -> Iterator[Submission]:
     """So many valid submissions of at most so many workers, no two of one name."""
+    for _, found in pairs(seed, count, workers):
+        yield found
+
+
+def pairs(
+    seed: int, count: int, workers: int = 4096
+) -> Iterator[tuple[dict[str, Any], Submission]]:
+    """The same, each with the file of its cluster."""
     random = Random(seed)
     for number_of in range(count):
-        while (found := attempt(random, workers)) is None or refusals(found):
+        while (found := _attempt(random, workers)) is None or refusals(found[1]):
             pass
-        yield replace(found, root_run_id=f"{found.root_run_id}{seed}-{number_of}")
+        fields, chosen = found
+        yield fields, replace(chosen, root_run_id=f"{chosen.root_run_id}{seed}-{number_of}")
 
 
-def attempt(random: Random, workers: int = 4096) -> Submission | None:
+def _attempt(random: Random, workers: int) -> tuple[dict[str, Any], Submission] | None:
     """A submission, valid or not; none where the models take no such cluster or launch."""
+    fields = file(random)
     try:
-        cluster = Kubernetes.model_validate(file(random))
+        cluster = Kubernetes.model_validate(fields)
         chosen = _launch(random, cluster, workers)
     except ValidationError:
         return None
-    return submission(
+    return fields, submission(
         chosen,
         cluster=cluster,
         root_run_id=pick(random, TEXTS, ODD_TEXTS),
