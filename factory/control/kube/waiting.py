@@ -28,6 +28,7 @@ from factory.control.kube.fields import (
 )
 from factory.control.kube.observed import Observed
 from factory.control.kube.reasons import containers, delays_of_a_start, troubles
+from factory.control.kube.shortage import GPUS, fitting, shortage
 
 QUEUE = "kai.scheduler/queue"
 KAI = "kai-scheduler"
@@ -37,9 +38,6 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 TAKEN_UP = timedelta(minutes=1)
 """KubeRay's operator looks at a new RayJob within seconds."""
 
-_FOUND = re.compile(r"Resources were found for (\d+) pods")
-_SHORT_OF = re.compile(r"didn't have enough resources: ([A-Za-z, ]+)")
-_INSUFFICIENT = re.compile(r"Insufficient ([\w./-]+)")
 _REFUSED = re.compile(r"FailedToCreate\w*Pod|FailedCreate")
 
 
@@ -158,8 +156,7 @@ def _place(observed: Observed, queues: Sequence[Object]) -> str:
         if observed.podgroup is None and _is_kais(observed):
             return "KAI has not made a gang of its pods yet"
         return f"{len(placed)} of {total} pods have a place" if total else ""
-    found = _FOUND.search(said)
-    fits = max(len(placed), int(found[1]) if found and len(found[1]) < 6 else 0)
+    fits = max(len(placed), fitting(said))
     lacking = _lacking(observed, queues, said, max(0, total - fits))
     if not lacking:
         return short(said)
@@ -201,9 +198,7 @@ def _said(observed: Observed) -> str:
 
 def _lacking(observed: Observed, queues: Sequence[Object], said: str, unfit: int) -> str:
     """What there is too little of; GPUs with their number, where it can be known."""
-    named = _SHORT_OF.search(said)
-    what = named[1].strip() if named else ", ".join(sorted(set(_INSUFFICIENT.findall(said))))
-    if "GPU" not in what and GPU not in what:
+    if (what := shortage(said)) != GPUS:
         return what
     each = max((_gpus(pod) for pod in observed.pods or ()), default=0.0)
     queue = next((one for one in queues if name(one) == queue_of(observed)), None)
@@ -212,8 +207,8 @@ def _lacking(observed: Observed, queues: Sequence[Object], said: str, unfit: int
         missing = _requested(observed) - max(0.0, most - _in_use(queue))
         missing = min(missing, unfit * each) if each else missing
         if missing > 0:
-            return f"{missing:g} GPUs"
-    return f"GPUs ({each:g} for each pod)" if each else "GPUs"
+            return f"{missing:g} {GPUS}"
+    return f"{GPUS} ({each:g} for each pod)" if each else GPUS
 
 
 def _requested(observed: Observed) -> float:
