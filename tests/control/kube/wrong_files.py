@@ -3,12 +3,12 @@
 from random import Random
 from typing import Any
 
-from tests.control.kube.wrong import Fields, Wrong
+from tests.control.kube.wrong import Fields, OfFile, Wrong
 
-HOSTS = {"pod_security": "privileged"}
+HOSTS = "privileged"
 
 
-def _set(path: str, *values: Any) -> Any:
+def _set(path: str, *values: Any) -> OfFile:
     """Sets the field at that path to one of the values."""
 
     def change(random: Random, fields: Fields) -> None:
@@ -20,21 +20,21 @@ def _set(path: str, *values: Any) -> Any:
     return change
 
 
-def _of_queue(field: str, *values: Any) -> Any:
+def _of_queue(field: str, *values: Any) -> OfFile:
     def change(random: Random, fields: Fields) -> None:
         random.choice([*fields["queues"].values()])[field] = random.choice(values)
 
     return change
 
 
-def _added(field: str, *values: Any) -> Any:
+def _added(field: str, *values: Any) -> OfFile:
     def change(random: Random, fields: Fields) -> None:
         fields[field] = [*fields.get(field, []), random.choice(values)]
 
     return change
 
 
-def _variable(*values: tuple[str, str]) -> Any:
+def _variable(*values: tuple[str, str]) -> OfFile:
     def change(random: Random, fields: Fields) -> None:
         fields["environment"] = {**fields.get("environment", {}), **dict([random.choice(values)])}
 
@@ -51,10 +51,13 @@ def _sidecar_where_pods_are_restricted(_: Random, fields: Fields) -> None:
     next(iter(fields["queues"].values()))["submission"] = "sidecar"
 
 
-def _a_mount(mount: Fields, tree: Fields | None = None, **more: Any) -> Any:
+def _a_mount(mount: Fields, tree: Fields | None = None, level: str = "restricted") -> OfFile:
     def change(_: Random, fields: Fields) -> None:
         whole = {"path": "/namespace", "public": {"claim": "a"}, **(tree or {})}
-        fields |= {"tree": whole, "mounts": [{"path": "/opt/more", **mount}], **more}
+        mounts = [{"path": "/opt/more", **mount}]
+        fields |= {"tree": whole, "mounts": mounts, "pod_security": level}
+        for queue in fields["queues"].values():
+            queue["submission"] = "http"
 
     return change
 
@@ -157,7 +160,7 @@ FILES = (
     Wrong(
         "a mount above the private tree",
         "would show the private tree to public runs",
-        _a_mount({"host_path": "/mnt/a"}, {"private": {"host_path": "/mnt/a/private"}}, **HOSTS),
+        _a_mount({"host_path": "/mnt/a"}, {"private": {"host_path": "/mnt/a/private"}}, HOSTS),
     ),
     Wrong(
         "a mount inside the private tree",
@@ -165,13 +168,13 @@ FILES = (
         _a_mount(
             {"host_path": "/mnt/a/private/text"},
             {"private": {"host_path": "/mnt/a/private"}},
-            **HOSTS,
+            HOSTS,
         ),
     ),
     Wrong(
         "a mount of what lies around the public tree",
         "where the namespace lies with both",
-        _a_mount({"host_path": "/mnt/a/b"}, {"public": {"host_path": "/mnt/a/public"}}, **HOSTS),
+        _a_mount({"host_path": "/mnt/a/b"}, {"public": {"host_path": "/mnt/a/public"}}, HOSTS),
     ),
     Wrong(
         "a mount over the namespace",
@@ -181,12 +184,12 @@ FILES = (
     Wrong(
         "a mount of what kubelets hold",
         "reaches what other pods there have mounted",
-        _a_mount({"host_path": "/var/lib"}, **HOSTS),
+        _a_mount({"host_path": "/var/lib"}, level=HOSTS),
     ),
     Wrong(
         "a mount of the processes of a node",
         "reaches what other pods there have mounted",
-        _a_mount({"host_path": "/proc"}, **HOSTS),
+        _a_mount({"host_path": "/proc"}, level=HOSTS),
     ),
     Wrong(
         "a mount twice",
@@ -196,7 +199,7 @@ FILES = (
     Wrong(
         "a directory of nodes without the level",
         "is admitted with `pod_security: privileged` only",
-        _a_mount({"host_path": "/opt/a"}, pod_security="restricted"),
+        _a_mount({"host_path": "/opt/a"}),
     ),
     Wrong("root", "run_as.user is '0'", _set("run_as", {"user": 0})),
     Wrong(
@@ -224,11 +227,6 @@ FILES = (
         "no name of a variable",
         "is no name of a variable",
         _variable(("A B", ""), ("1A", ""), ("", ""), ("A=B", "")),
-    ),
-    Wrong(
-        "variables of more than a server stores",
-        "a server stores at most",
-        lambda _, fields: fields.update(environment={f"A{one}": "x" * 100_000 for one in range(6)}),
     ),
     Wrong(
         "an address without encryption",

@@ -6,14 +6,14 @@ from typing import Any
 
 from factory.control.kube.submission import Submission
 from tests.control.kube.submissions import DIGEST, PRIVATE
-from tests.control.kube.wrong import Wrong
+from tests.control.kube.wrong import OfSpec, OfSubmission, Wrong
 
 
-def _spec(field: str, *values: Any) -> Any:
+def _spec(field: str, *values: Any) -> OfSpec:
     return lambda random: {field: random.choice(values)}
 
 
-def _launch(**choices: tuple[Any, ...]) -> Any:
+def _launch(**choices: tuple[Any, ...]) -> OfSubmission:
     def change(random: Random, chosen: Submission) -> Submission:
         update = {field: random.choice(values) for field, values in choices.items()}
         return replace(chosen, launch=chosen.launch.model_copy(update=update))
@@ -21,7 +21,7 @@ def _launch(**choices: tuple[Any, ...]) -> Any:
     return change
 
 
-def _cluster(**changes: Any) -> Any:
+def _cluster(**changes: Any) -> OfSubmission:
     def change(_: Random, chosen: Submission) -> Submission:
         return replace(chosen, cluster=chosen.cluster.model_copy(update=changes))
 
@@ -64,11 +64,12 @@ def _no_private_tree(_: Random, chosen: Submission) -> Submission:
     return replace(chosen, launch=launch, cluster=chosen.cluster.model_copy(update={"tree": tree}))
 
 
-def _pipes(*variables: tuple[str, str]) -> Any:
+def _pipes(*variables: tuple[str, str]) -> OfSubmission:
     return lambda random, chosen: replace(chosen, environment=dict([random.choice(variables)]))
 
 
 PUBLIC = ("public",)
+MUCH = {f"A{one}": "x" * 100_000 for one in range(6)}
 
 LAUNCHES = (
     Wrong("no workers", "workers=", spec=_spec("workers", 0, -1, "none")),
@@ -157,5 +158,10 @@ LAUNCHES = (
         submission=lambda random, chosen: replace(
             chosen, ray_version=random.choice(("2.51.9", "1.13.0"))
         ),
+    ),
+    Wrong(
+        "variables of more than a server stores",
+        "a server stores at most",
+        submission=_cluster(environment=MUCH),
     ),
 )
