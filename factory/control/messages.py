@@ -11,6 +11,7 @@ storage has other readers; it stays in the chunks. Phases and steps hold no data
 
 import json
 import logging
+import re
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,8 @@ import dagster as dg
 from dagster_pipes import PIPES_PROTOCOL_VERSION_FIELD, PipesException, PipesMessage, PipesParams
 from pydantic import TypeAdapter, ValidationError
 
-from factory.errors import FactoryError
+from factory.control.run_files import contents
+from factory.errors import FactoryError, NamespaceError
 from factory.namespace import RunDirectory
 from factory.reports import (
     MESSAGES_DIRECTORY_PARAM,
@@ -33,6 +35,12 @@ from factory.reports import (
 )
 
 CURSOR = "cursor"
+LARGEST_CHUNK_BYTES = 64 << 20
+"""The writer begins one twice a second; what is larger would fill the memory of this process."""
+
+LARGEST_CURSOR_BYTES = 64 << 20
+"""A line for each chunk: ten million of them."""
+
 LOOK_AGAIN_SECONDS = 5.0
 """A network file system may remember that a file was not there; listing its directory corrects it,
 and shows whether a later chunk has come without this one."""
@@ -45,6 +53,7 @@ MIXTURE_LINE_SECONDS = 60.0
 
 SOURCES_SHOWN = 5
 
+_CURSOR_LINE = re.compile(rb"\d{1,12}\n")
 _FREE_TEXT = frozenset({"log", "log_external_stream"})
 type Report = StepLine | Phase | MixtureLine
 _report: TypeAdapter[Report] = TypeAdapter(Report)
@@ -62,14 +71,22 @@ class NamespaceMessageReader(dg.PipesMessageReader):
     """The messages of one attempt of a run."""
 
     def __init__(
-        self, run_directory: RunDirectory, log: logging.Logger, *, attempt: int = 1
+        self,
+        run_directory: RunDirectory,
+        log: logging.Logger,
+        *,
+        attempt: int = 1,
+        root: Path | None = None,
     ) -> None:
+        """`root` is the namespace as the driver sees it, where that is not as it is seen here."""
         self._run_directory = run_directory
         self._log = log
         self._name = messages_name(attempt)
         self._directory = run_directory.directory(self._name)
+        inside = self._directory.relative_to(run_directory.root)
+        self._for_driver = (root or run_directory.root) / inside
         self._private = run_directory.classification == "private"
-        self._shown_up_to = _cursor(self._directory / CURSOR)
+        self._shown_up_to = _cursor(run_directory, f"{self._name}/{CURSOR}")
         self._next = 1
         self._looked_at = time.monotonic()
         self._shown_at = {StepLine: float("-inf"), MixtureLine: float("-inf")}
@@ -93,7 +110,7 @@ class NamespaceMessageReader(dg.PipesMessageReader):
     def read_messages(self, handler: dg.PipesMessageHandler) -> Generator[PipesParams]:
         """Tell the driver where to write. Nothing is read until `pump` is called."""
         self._handler = handler
-        yield {MESSAGES_DIRECTORY_PARAM: str(self._directory)}
+        yield {MESSAGES_DIRECTORY_PARAM: str(self._for_driver)}
 
     def no_messages_debug_text(self) -> str:
         """For Dagster's warning when nothing came."""
@@ -123,14 +140,25 @@ class NamespaceMessageReader(dg.PipesMessageReader):
             )
 
     def _chunk(self) -> bytes | None:
-        path = self._directory / chunk_name(self._next)
         try:
-            return path.read_bytes()
-        except FileNotFoundError:
-            return path.read_bytes() if self._is_listed(path.name) else None
+            return self._contents(chunk_name(self._next))
+        except NamespaceError as error:  # what a pod of the run made there, and it stays
+            if chunk_name(self._next) in _names(self._directory):
+                self._unreadable(str(error))
+                return b""
+            self._warn_once(f"Messages wait: {error}")
         except OSError as error:
             self._warn_once(f"Messages wait, because they cannot be read now: {error}")
-            return None
+        return None
+
+    def _contents(self, chunk: str) -> bytes | None:
+        name = f"{self._name}/{chunk}"
+        try:
+            return contents(self._run_directory, name, LARGEST_CHUNK_BYTES)
+        except FileNotFoundError:
+            if not self._is_listed(chunk):
+                return None
+        return contents(self._run_directory, name, LARGEST_CHUNK_BYTES)
 
     def _is_listed(self, name: str) -> bool:
         now = time.monotonic()
@@ -257,12 +285,11 @@ def _names(directory: Path) -> Iterator[str]:
     return (path.name for path in directory.glob("[0-9]*.jsonl"))
 
 
-def _cursor(file: Path) -> int:
-    """The last chunk on record. A line that a crash cut off does not count."""
+def _cursor(run: RunDirectory, name: str) -> int:
+    """The last chunk on record. A line that a crash cut off does not count, nor one of a pod's."""
     try:
-        text = file.read_text(encoding="ascii")
-    except FileNotFoundError:
+        data = contents(run, name, LARGEST_CURSOR_BYTES)
+    except (FileNotFoundError, NamespaceError):
         return 0
-    return max(
-        (int(line) for line in text.splitlines(keepends=True) if line.endswith("\n")), default=0
-    )
+    lines = data.splitlines(keepends=True)
+    return max((int(line) for line in lines if _CURSOR_LINE.fullmatch(line)), default=0)

@@ -5,20 +5,24 @@ this machine's own address, and the test gives that address to the head's pod.
 """
 
 import contextlib
+import http.client
 import http.server
 import json
 import socket
+import ssl
 import threading
 import time
 import urllib.parse
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import override
 
 from tests.cluster.api import Object
+from tests.cluster.dashboard_log import ServedLog, serve
 
 _JOBS = "/api/jobs/"
+_LOGS = "/api/v0/logs/"
 
 
 @dataclass
@@ -29,7 +33,10 @@ class Job:
     entrypoint: str
     status: str = "PENDING"
     message: str = ""
-    logs: str = ""
+    exit_code: int | None = None
+    log: ServedLog = field(default_factory=ServedLog)
+    node_id: str = "a" * 56
+    """Of the node where its driver runs."""
     start_time: int = field(default_factory=lambda: int(time.time() * 1000))
 
     def as_answer(self) -> Object:
@@ -41,18 +48,40 @@ class Job:
             "status": self.status,
             "message": self.message,
             "start_time": self.start_time,
+            "driver_node_id": self.node_id or None,
+            "driver_exit_code": self.exit_code,
         }
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    @override
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that goes away in the middle is what a test wants."""
 
 
 class Dashboard:
     """What was submitted and stopped, and what every request gets while the dashboard is ill."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "", tls: ssl.SSLContext | None = None, port: int = 0) -> None:
         self.jobs: dict[str, Job] = {}
         self.stopped: list[str] = []
+        self.stopping: set[str] | None = None
+        """Jobs that are told to stop, where somebody else ends them; without, they end at once."""
         self.illness: HTTPStatus | None = None
-        self._server = http.server.ThreadingHTTPServer((own_address(), 0), _handler(self))
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.token = ""
+        """Ray's token; without one everybody may ask."""
+        self.proxy_token = ""
+        """Of the API server whose proxy this is too."""
+        self.asked: list[http.client.HTTPMessage] = []
+        """The headers of every request."""
+        self._server = _Server((address or own_address(), port), _handler(self))
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.05,), daemon=True
+        )
 
     @property
     def address(self) -> str:
@@ -86,12 +115,34 @@ class Dashboard:
             return HTTPStatus.NOT_FOUND, {"error": f"Job {job_id} does not exist"}
         if (method, action) == ("POST", "stop"):
             self.stopped.append(job_id)
-            job.status = "STOPPED"
+            if self.stopping is None:
+                job.status = "STOPPED"
+            else:
+                self.stopping.add(job_id)
             return HTTPStatus.OK, {"stopped": True}
         if method == "DELETE":
             del self.jobs[job_id]
             return HTTPStatus.OK, {"deleted": True}
-        return HTTPStatus.OK, {"logs": job.logs} if action == "logs" else job.as_answer()
+        return HTTPStatus.OK, job.as_answer()
+
+    def log(self, asked: Mapping[str, str]) -> ServedLog | None:
+        """The log that is meant, if the driver runs on the node that is asked."""
+        for job in self.jobs.values():
+            if (asked["node_id"], asked["filename"]) == (
+                job.node_id,
+                f"job-driver-{job.submission_id}.log",
+            ):
+                return job.log
+        return None
+
+    def lets(self, headers: http.client.HTTPMessage) -> bool:
+        """Whether Ray would answer: `Authorization` counts first, if no proxy has taken it."""
+        shown = headers["Authorization"] or headers["X-Ray-Authorization"]
+        if self.proxy_token:
+            if headers["Authorization"] != f"Bearer {self.proxy_token}":
+                return False
+            shown = headers["X-Ray-Authorization"]
+        return not self.token or shown == f"Bearer {self.token}"
 
     def _submit(self, body: Object) -> tuple[HTTPStatus, Object]:
         job_id = body["submission_id"]
@@ -102,9 +153,11 @@ class Dashboard:
 
 
 @contextlib.contextmanager
-def dashboard() -> Generator[Dashboard]:
+def dashboard(
+    address: str = "", tls: ssl.SSLContext | None = None, port: int = 0
+) -> Generator[Dashboard]:
     """A dashboard that answers until the end."""
-    made = Dashboard()
+    made = Dashboard(address, tls, port)
     made.start()
     try:
         yield made
@@ -121,11 +174,30 @@ def own_address() -> str:
 
 def _handler(owner: Dashboard) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def _respond(self) -> None:
+            owner.asked.append(self.headers)
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length) or b"{}")
-            path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
-            status, answer = owner.answer(self.command, path, body)
+            where = urllib.parse.urlsplit(self.path)
+            path = urllib.parse.unquote(where.path.rpartition("/proxy")[2])
+            query = dict(urllib.parse.parse_qsl(where.query))
+            if not owner.lets(self.headers):
+                self._answer(HTTPStatus.UNAUTHORIZED, {"error": "no valid token"})
+            elif path.startswith(_LOGS) and owner.illness is None:
+                self._serve_log(path.removeprefix(_LOGS) == "stream", query)
+            else:
+                self._answer(*owner.answer(self.command, path, body))
+
+        def _serve_log(self, follows: bool, asked: dict[str, str]) -> None:
+            log = owner.log(asked)
+            if log is None or asked["lines"] != "-1":
+                self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": "no such log"})
+                return
+            serve(self, log, follows=follows)
+
+        def _answer(self, status: HTTPStatus, answer: Object) -> None:
             data = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

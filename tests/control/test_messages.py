@@ -203,6 +203,69 @@ def test_a_bad_line_is_named_and_the_rest_is_read(run: RunDirectory, bad: bytes)
     assert "000001.jsonl" in said
 
 
+@pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder", "too large"])
+def test_what_a_pod_put_in_the_place_of_a_chunk_is_refused_and_the_rest_is_read(
+    run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr("factory.control.messages.LARGEST_CHUNK_BYTES", 500)
+    write(run, 1, numbered(1))
+    write(run, 3, numbered(3))
+    secret = tmp_path / "secret"
+    secret.write_text(json.dumps(numbered(4711)) + "\n")
+    chunk = run.path / "messages" / chunk_name(2)
+    match what:
+        case "link":
+            chunk.symlink_to(secret)
+        case "dangling link":
+            chunk.symlink_to(tmp_path / "nothing")
+        case "pipe":
+            os.mkfifo(chunk)
+        case "folder":
+            chunk.mkdir()
+        case _:
+            chunk.write_text("x" * 501)
+    reading = Reading(run).pump()
+    assert reading.handler.payloads == [1, 3]
+    [said] = reading.said
+    assert "000002.jsonl is larger than 500" in said or "000002.jsonl is a link" in said
+    assert len(reading.reader.unreadable) == 1
+
+
+def test_a_chunk_of_the_largest_size_is_read(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(run, 1, numbered(1))
+    size = (run.path / "messages" / chunk_name(1)).stat().st_size
+    monkeypatch.setattr("factory.control.messages.LARGEST_CHUNK_BYTES", size)
+    assert Reading(run).pump().handler.payloads == [1]
+
+
+def test_messages_behind_a_link_are_not_read(run: RunDirectory, tmp_path: Path) -> None:
+    """A pod moved the directory away and left a link to another run's."""
+    reading = Reading(run)
+    write(run, 1, numbered(4711))
+    (run.path / "messages").rename(tmp_path / "elsewhere")
+    (run.path / "messages").symlink_to(tmp_path / "elsewhere")
+    reading.pump().pump()
+    assert reading.handler.payloads == []
+    assert "messages is a link" in reading.said[0]
+
+
+@pytest.mark.parametrize("cursor", [b"x\n", b"-4\n", b"1\xff\n", b"9" * 5_000 + b"\n"])
+def test_a_cursor_that_is_none_counts_as_the_beginning(run: RunDirectory, cursor: bytes) -> None:
+    write(run, 1, message("report_custom_message", payload=STEP.model_dump()))
+    (run.path / "messages" / "cursor").write_bytes(cursor)
+    assert len(Reading(run).pump().said) == 1
+
+
+def test_a_cursor_that_is_a_link_is_not_followed(run: RunDirectory, tmp_path: Path) -> None:
+    write(run, 1, message("report_custom_message", payload=STEP.model_dump()))
+    (tmp_path / "seven").write_text("7\n")
+    (run.path / "messages" / "cursor").symlink_to(tmp_path / "seven")
+    assert any("loss 2.5" in line for line in Reading(run).pump().said)
+    assert (tmp_path / "seven").read_text() == "7\n"
+
+
 def test_of_a_private_run_no_free_text_leaves(tmp_path: Path) -> None:
     run = open_run(tmp_path / "namespace", "private")
     row = "patient 4711"

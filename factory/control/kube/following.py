@@ -16,7 +16,7 @@ QUEUED_BLOCKS = 8
 IDLE_SECONDS = 1.0
 
 
-def followed(exchange: Exchange, idle_seconds: float = IDLE_SECONDS) -> Generator[bytes]:
+def followed(exchange: Exchange) -> Generator[bytes]:
     """The body as it comes; `b""` where nothing came for a moment. It ends with an error only.
 
     Raises:
@@ -26,7 +26,7 @@ def followed(exchange: Exchange, idle_seconds: float = IDLE_SECONDS) -> Generato
     reading.start()
     try:
         while True:
-            yield reading.next(idle_seconds)
+            yield reading.next(IDLE_SECONDS)
     finally:
         reading.leave()
 
