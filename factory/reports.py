@@ -143,6 +143,10 @@ class RunRecord(BaseModel, frozen=True, extra="forbid"):
 
     launch: Launch
     started_at: str = Field(description="UTC, ISO 8601.")
+    dependencies: Literal["install", "mounted"] | None = Field(
+        default=None,
+        description="Whether the image holds its packages or had them mounted; none: no image.",
+    )
     python: str
     packages: dict[str, str] = Field(description="Versions of the packages that decide numbers.")
     nodes: list[str] = Field(description="Host name of each Ray node.")

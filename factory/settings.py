@@ -10,6 +10,7 @@ The only module that reads the environment. Everything else takes a `Settings`.
 - `FACTORY_DROPS`: where partners' deliveries land, outside the namespace (none).
 - `FACTORY_ALLOW_PARTIAL`: for tests only, `1` on a laptop: training on partial versions (no).
 - `FACTORY_IMAGE`: the image this process runs in, by digest (none: the working tree).
+- `FACTORY_DEPENDENCIES`: said by an image of itself: `install` or `mounted` (none: no image).
 """
 
 import os
@@ -23,6 +24,8 @@ from factory.errors import SettingsError
 
 type Deployment = Literal["laptop", "dev", "prod"]
 type StepExecutor = Literal["in_process", "multiprocess"]
+type Dependencies = Literal["install", "mounted"]
+"""Whether the locked packages are in an image, or its containers have them mounted."""
 
 STEP_EXECUTOR: Mapping[Deployment, StepExecutor] = {
     "laptop": "in_process",  # a process for each step costs more than a small dataset's steps
@@ -54,6 +57,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     mirrors: Path | None
     drops: Path | None
     image: str | None
+    dependencies: Dependencies | None = None
     allow_partial: bool = False
     """For tests only: whether a run may read versions that were made from a partial mirror."""
 
@@ -62,8 +66,9 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         """Read the environment once.
 
         Raises:
-            SettingsError: `FACTORY_DEPLOYMENT` is not one of the three deployments, or
-                `FACTORY_ALLOW_PARTIAL` is set where people train.
+            SettingsError: `FACTORY_DEPLOYMENT` is not one of the three deployments,
+                `FACTORY_DEPENDENCIES` is neither of its two values, or `FACTORY_ALLOW_PARTIAL` is
+                set where people train.
         """
         env = os.environ if environment is None else environment
         base = CHECKOUT / ".factory"
@@ -76,6 +81,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
             mirrors=_path(env, "FACTORY_MIRRORS"),
             drops=_path(env, "FACTORY_DROPS"),
             image=env.get("FACTORY_IMAGE") or None,
+            dependencies=_dependencies(env.get("FACTORY_DEPENDENCIES", "")),
             allow_partial=_allow_partial(env.get("FACTORY_ALLOW_PARTIAL", ""), deployment),
         )
 
@@ -109,6 +115,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
             "FACTORY_DROPS": self.drops,
             "FACTORY_ALLOW_PARTIAL": "1" if self.allow_partial else None,
             "FACTORY_IMAGE": self.image,
+            "FACTORY_DEPENDENCIES": self.dependencies,
         }
         return {name: str(value) for name, value in values.items() if value is not None}
 
@@ -153,6 +160,18 @@ def _deployment(name: str) -> Deployment:
         if deployment == name:
             return deployment
     raise SettingsError(f"FACTORY_DEPLOYMENT is {name!r}; it must be one of {', '.join(known)}.")
+
+
+def _dependencies(value: str) -> Dependencies | None:
+    known: tuple[Dependencies, ...] = get_args(Dependencies.__value__)
+    for dependencies in known:
+        if dependencies == value:
+            return dependencies
+    if value:
+        raise SettingsError(
+            f"FACTORY_DEPENDENCIES is {value!r}; an image sets it to one of {', '.join(known)}."
+        )
+    return None
 
 
 def _allow_partial(value: str, deployment: Deployment) -> bool:

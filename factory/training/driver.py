@@ -118,6 +118,7 @@ class Driver:
         self.started = time.time()
         self.namespace = Namespace(settings.root)
         self.run_directory = attempt.run
+        self.dependencies = settings.dependencies
         self.job = Job(launch, attempt, settings.state, self.started)
         self.run_directory.directory(MONITOR)
         self.tails = [
@@ -217,6 +218,7 @@ class Driver:
         record = RunRecord(
             launch=self.launch,
             started_at=datetime.fromtimestamp(self.started, UTC).isoformat(),
+            dependencies=self.dependencies,
             python=first.python,
             packages=dict(first.packages),
             nodes=sorted({one.node for one in prepared}),

@@ -207,7 +207,9 @@ def started(launch: Launch, check: Check) -> Generator[Sequence[Any]]:
 
     spec = launch.spec
     per_worker = max(1, spec.gpus_per_worker)
-    group = placement_group(_bundles(spec), strategy=_strategy(spec))
+    apart = _apart(spec, ray.nodes(), ray.get_runtime_context().get_node_id())
+    strategy = "STRICT_SPREAD" if apart else "PACK"
+    group = placement_group(_bundles(spec), strategy=strategy)
     actors: list[Any] = []
     try:
         deadline = time.monotonic() + PLACE_SECONDS
@@ -227,7 +229,7 @@ def started(launch: Launch, check: Check) -> Generator[Sequence[Any]]:
                     group, placement_group_bundle_index=bundle
                 ),
             )
-            here = per_worker if spec.gpus_per_worker else spec.ranks
+            here = per_worker if apart else spec.ranks
             actors.append(actor.remote(launch, rank, local_rank, here))
         yield actors
     finally:
@@ -243,9 +245,13 @@ def _bundles(spec: RunSpec) -> list[dict[str, float]]:
     return [one] * spec.workers
 
 
-def _strategy(spec: RunSpec) -> str:
-    """GPU workers are nodes, so each gets its own; ranks on CPUs are quickest side by side."""
-    return "STRICT_SPREAD" if spec.gpus_per_worker else "PACK"
+def _apart(spec: RunSpec, nodes: Sequence[Mapping[str, Any]], here: str) -> bool:
+    """Whether each worker is a node of its own; else the ranks lie side by side, on a laptop.
+
+    Without GPUs the driver's node says which: a head that takes no ranks has workers beside it.
+    """
+    (mine,) = (node for node in nodes if node["NodeID"] == here)
+    return bool(spec.gpus_per_worker) or not mine["Resources"].get("CPU")
 
 
 def _threads(cores: int, ranks_here: int) -> int:

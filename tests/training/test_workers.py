@@ -5,18 +5,28 @@ import pytest
 from factory.errors import RunFailed, SpecError
 from factory.spec import CodeIdentity, Launch, RunSpec
 from factory.training.waiting import _explained
-from factory.training.workers import Failure, _bundles, _environment, _strategy
+from factory.training.workers import Failure, _apart, _bundles, _environment
 
 
 def spec(**fields: int) -> RunSpec:
     return RunSpec(recipe="r", mix="m", **fields)
 
 
+HEAD = {"NodeID": "head", "Resources": {"memory": 1e9}}
+NODES = [{"NodeID": "a", "Resources": {"CPU": 2.0}}, HEAD]
+
+
 def test_the_gpus_of_a_worker_lie_on_one_node_and_workers_on_nodes_of_their_own() -> None:
     wanted = spec(workers=3, gpus_per_worker=8)
     assert [bundle["GPU"] for bundle in _bundles(wanted)] == [8.0, 8.0, 8.0]
-    assert _strategy(wanted) == "STRICT_SPREAD"
-    assert _strategy(spec(workers=3)) == "PACK"
+    assert _apart(wanted, NODES, "a")
+
+
+@pytest.mark.parametrize(("driver", "apart"), [("a", False), ("head", True)])
+def test_ranks_without_gpus_lie_apart_where_the_driver_has_a_node_of_its_own(
+    driver: str, apart: bool
+) -> None:
+    assert _apart(spec(workers=3), NODES, driver) is apart
 
 
 def test_every_rank_gets_what_its_cluster_says() -> None:
