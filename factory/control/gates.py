@@ -11,6 +11,7 @@ from factory.control.clusters import cluster
 from factory.control.code_identity import code_identity
 from factory.control.locking import Reading, kept_lock, locked, reading
 from factory.control.proof import refusal, unproven
+from factory.control.reach import refuse_private
 from factory.control.resources import Factory
 from factory.control.specs import check
 from factory.data.mix import Mix
@@ -30,7 +31,8 @@ def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
     """Pin everything that the run reads, and write the lock of its mix into its directory.
 
     Raises:
-        SpecError: the spec names something that does not exist, or its mix does not fit its recipe.
+        SpecError: the spec names something that does not exist, or that a public run may not read,
+            or its mix does not fit its recipe.
         StepError: an entry of a dataset cannot be encoded.
         GateRefused: a dataset version does not hold what the run needs; all problems are listed.
     """
@@ -38,6 +40,7 @@ def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
     namespace = factory.namespace
     found = reading(spec.mix, namespace, kept_lock(spec.mix))
     run = RunDirectory(_classification(found.mix), run_id, namespace.root)
+    refuse_private(spec, run.classification, namespace.root)
     if gone := _not_pinned(run, found, spec, namespace):
         raise GateRefused(refusal(spec.mix, [*found.problems, *gone]))
     try:

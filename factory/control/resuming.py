@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from factory.control.clusters import cluster
 from factory.control.code_identity import code_identity
 from factory.control.gates import gained
+from factory.control.reach import refuse_private
 from factory.control.resources import Factory
 from factory.control.specs import check
 from factory.data.mixing.of_runs import goes_on_with
@@ -58,6 +59,7 @@ def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
             f"Run {run.run_id} has another {' and '.join(changed)} than the spec that is to go on "
             "with it. Launch a new run for a new experiment."
         )
+    refuse_private(spec, first.classification, factory.namespace.root)
     _refuse_missing(first, factory.namespace)
     fresh_data = tags.get(FRESH_DATA) == "true"
     others = gained(spec, first, factory) if fresh_data else {}

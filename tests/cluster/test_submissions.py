@@ -76,7 +76,7 @@ def test_a_public_run_that_asks_for_the_private_tree_has_no_such_volume(
     west: ControlPlane, spaces: dict[str, str]
 ) -> None:
     """Not in any container of any pod, those that the operator adds included."""
-    spec = {"recipe": INSIDE, "mix": "../../private", "overrides": {"data.path": INSIDE}}
+    spec = {"recipe": INSIDE, "mix": "../../private", "overrides": {"data.path": "$(X)"}}
     chosen = submission(
         launch(spec=spec, rank_environment={"FACTORY_ROOT": "/namespace/private"}),
         cluster={"namespace": spaces["restricted"]},

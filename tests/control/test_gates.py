@@ -329,6 +329,13 @@ def test_private_dataset_makes_the_run_private(
     assert pass_gate(made, spec).classification == "private"
 
 
+def test_a_public_run_goes_on_with_no_private_weights(made: Bench, spec: RunSpec) -> None:
+    weights = str(made.settings.root / "private/runs/run-0/checkpoints/iter_40")
+    overrides = {"checkpoint.pretrained_checkpoint": weights}
+    with pytest.raises(SpecError, match="lies in the private tree, and the run is public"):
+        pass_gate(made, spec.model_copy(update={"overrides": overrides}))
+
+
 def test_a_mix_that_gained_a_dataset_since_the_run_began(
     made: Bench, mixes: dict[str, Mix], spec: RunSpec
 ) -> None:

@@ -101,6 +101,14 @@ def test_a_run_whose_record_is_gone_is_refused(run, factory) -> None:
         resumed(SPEC, tags_of(run.run_id), factory)
 
 
+def test_a_public_run_goes_on_with_no_private_weights(run, factory) -> None:
+    began(run)
+    saved(run, 40)
+    overrides = {"checkpoint.pretrained_checkpoint": f"{run.root}/private/runs/run-0"}
+    with pytest.raises(SpecError, match="lies in the private tree, and the run is public"):
+        resumed(SPEC.model_copy(update={"overrides": overrides}), tags_of(run.run_id), factory)
+
+
 @pytest.mark.parametrize("field", ["recipe", "mix"])
 def test_another_experiment_is_another_run(run, factory, field: str, monkeypatch) -> None:
     began(run)

@@ -11,6 +11,7 @@ from factory.control.clusters import Kubernetes
 from factory.control.clusters.words import unusable
 from factory.control.kube.submission import PIPES_VARIABLES, Submission
 from factory.control.nearest import naming
+from factory.control.reach import named_private
 from factory.errors import KeyFormatError, NamespaceError
 from factory.keys import PrivateKey, parse
 from factory.namespace import RunDirectory
@@ -21,7 +22,8 @@ _HOST = r"[a-z0-9]+(?:[.-]+[a-z0-9]+)*:[0-9]{1,5}"
 IMAGE = re.compile(rf"(?=.{{1,255}}@)({_HOST}/)?{_PART}(/{_PART})*@sha256:[0-9a-f]{{64}}")
 """A repository has at most 255 characters for whoever pulls it."""
 
-_RAY_VERSION = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)")
+_NUMBER = r"(0|[1-9][0-9]*)"
+_RAY_VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}")
 LEAST_RAY = (2, 52, 0)
 """KubeRay refuses to give an older one a token."""
 
@@ -116,9 +118,12 @@ def _of_access(launch: Launch, cluster: Kubernetes) -> list[str]:
     except KeyFormatError as error:
         return [str(error)]
     return [
-        f"The run is public and reads {key}, which it will not be shown. It must be private."
-        for key in read
-        if isinstance(key, PrivateKey)
+        *(
+            f"The run is public and reads {key}, which it will not be shown. It must be private."
+            for key in read
+            if isinstance(key, PrivateKey)
+        ),
+        *named_private(launch.spec.overrides, Path(cluster.tree.path)),
     ]
 
 

@@ -75,7 +75,7 @@ def test_the_run_directory_is_all_of_its_volume_that_can_be_written() -> None:
             "recipe": st.text(min_size=1),
             "mix": st.text(min_size=1),
             "overrides": st.dictionaries(
-                st.text(), st.sampled_from([INSIDE, "../private", "$(X)"])
+                st.text(), st.sampled_from(["namespace-private", "../private", "$(X)"])
             ),
         },
     ),

@@ -149,7 +149,7 @@ LAUNCHES = (
         "a Ray that is no release",
         "is no release",
         submission=lambda random, chosen: replace(
-            chosen, ray_version=random.choice(("nightly", "2.60", ""))
+            chosen, ray_version=random.choice(("nightly", "2.60", "02.60.0", ""))
         ),
     ),
     Wrong(
