@@ -238,5 +238,5 @@ def test_a_name_is_no_path(field: str, value: str, words: str) -> None:
     """The gate looks names up among those that are declared."""
     honest = {"recipe": "debug.pretrain", "mix": "smoke", "cluster": "local"}
     with pytest.raises(SpecError) as refused:
-        check(RunSpec(**{**honest, field: value}))
+        check(RunSpec.model_validate({**honest, field: value}))
     assert words in str(refused.value)
