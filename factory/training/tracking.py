@@ -2,12 +2,14 @@
 
 SQLite and the artifacts lie per classification in this machine's state directory, outside the
 namespace: SQLite on a network file system corrupts. The id is stored in the run's directory, so
-that a second start of a run continues its MLflow run. Bridge logs into the run that is active.
+that a second start of a run continues its MLflow run. A start on another machine, or in another pod
+whose state is its own, finds no such run there and begins one more, with an id file of its own.
+Bridge logs into the run that is active.
 """
 
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import batched
 from pathlib import Path
@@ -52,7 +54,7 @@ def active(state: Path, launch: Launch, run: RunDirectory) -> Generator[str]:
     import mlflow
 
     mlflow.set_tracking_uri(tracking_uri(state, launch))
-    run_id = _stored_id(state, launch, run)
+    run_id = _known_here(mlflow.MlflowClient(), run) or _begun(state, launch, run)
     mlflow.start_run(run_id=run_id)
     try:
         log_params = partial(_log_new_params, mlflow.log_params)
@@ -74,8 +76,11 @@ def log(
     client = mlflow.MlflowClient(tracking_uri(state, launch))
     now = int(time.time() * 1_000)
     rows = [Metric(name, value, now, step) for name, value in metrics.items()]
+    run_id = _known_here(client, run)
+    if run_id is None:
+        raise RuntimeError(f"{run} has no MLflow run here, and is to log into it; a defect.")
     for some in batched(rows, MOST_METRICS):
-        client.log_batch((run.path / RUN_ID_FILE).read_text().strip(), metrics=some)
+        client.log_batch(run_id, metrics=some)
 
 
 def _log_new_params(log_params: Callable[[dict[str, Any]], Any], params: dict[str, Any]) -> None:
@@ -87,16 +92,27 @@ def _log_new_params(log_params: Callable[[dict[str, Any]], Any], params: dict[st
     log_params({key: value for key, value in params.items() if key not in known})
 
 
-def _stored_id(state: Path, launch: Launch, run: RunDirectory) -> str:
-    stored = run.path / RUN_ID_FILE
-    if stored.is_file():
-        return stored.read_text().strip()
+def _known_here(client: "MlflowClient", run: RunDirectory) -> str | None:
+    """The MLflow run of ours that this machine's store has; the newest, if there are several."""
+    from mlflow.exceptions import MlflowException
+
+    files = sorted(run.path.glob("mlflow*.id"), key=lambda file: file.stat().st_mtime)
+    for file in reversed(files):
+        stored = file.read_text(encoding="utf-8").strip()
+        with suppress(MlflowException):
+            return client.get_run(stored).info.run_id
+    return None
+
+
+def _begun(state: Path, launch: Launch, run: RunDirectory) -> str:
     import mlflow
 
     client = mlflow.MlflowClient()
     experiment = _experiment(client, launch.spec.recipe, _store(state, launch) / "artifacts")
     created = client.create_run(experiment, run_name=launch.run_id)
-    run.create(RUN_ID_FILE, created.info.run_id.encode())
+    first = not (run.path / RUN_ID_FILE).exists()
+    name = RUN_ID_FILE if first else f"mlflow.{launch.attempt}.id"
+    run.create(name, created.info.run_id.encode())
     return created.info.run_id
 
 
