@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from factory.errors import RunFailed
+from factory.settings import Dependencies
 from factory.spec import Launch
 
 
@@ -143,7 +144,7 @@ class RunRecord(BaseModel, frozen=True, extra="forbid"):
 
     launch: Launch
     started_at: str = Field(description="UTC, ISO 8601.")
-    dependencies: Literal["install", "mounted"] | None = Field(
+    dependencies: Dependencies | None = Field(
         default=None,
         description="Whether the image holds its packages or had them mounted; none: no image.",
     )

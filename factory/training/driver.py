@@ -30,7 +30,7 @@ from factory.namespace.checkpoints import Checkpoint
 from factory.namespace.specs import keep_spec
 from factory.observe.mixture.files import LEDGER
 from factory.reports import MixtureLine, Phase, RunRecord, StepLine
-from factory.settings import Settings, ray_address
+from factory.settings import Dependencies, Settings, ray_address
 from factory.spec import Launch
 from factory.training import profiles, workers
 from factory.training.follow import Tail
@@ -118,7 +118,7 @@ class Driver:
         self.started = time.time()
         self.namespace = Namespace(settings.root)
         self.run_directory = attempt.run
-        self.dependencies = settings.dependencies
+        self.dependencies: Dependencies | None = settings.dependencies
         self.job = Job(launch, attempt, settings.state, self.started)
         self.run_directory.directory(MONITOR)
         self.tails = [

@@ -207,7 +207,8 @@ def started(launch: Launch, check: Check) -> Generator[Sequence[Any]]:
 
     spec = launch.spec
     per_worker = max(1, spec.gpus_per_worker)
-    apart = _apart(spec, ray.nodes(), ray.get_runtime_context().get_node_id())
+    nodes = cast("list[dict[str, Any]]", ray.nodes())
+    apart = _apart(spec, nodes, ray.get_runtime_context().get_node_id())
     strategy = "STRICT_SPREAD" if apart else "PACK"
     group = placement_group(_bundles(spec), strategy=strategy)
     actors: list[Any] = []
