@@ -93,7 +93,7 @@ def program(name: str) -> Path:
     recipe = next(recipe for recipe in ALL if name in recipe.programs)
     path = recipe.folder() / name
     if not path.exists():
-        with _Lock(recipe):
+        with Lock(recipe.folder()):
             if not path.exists():  # another process may have built it meanwhile
                 _build(recipe, name)
     return path
@@ -108,7 +108,7 @@ def crds() -> list[Path]:
     """
     folder = KUBERAY.folder() / "crds"
     if not folder.exists():
-        with _Lock(KUBERAY):
+        with Lock(KUBERAY.folder()):
             if not folder.exists():
                 _keep_crds(folder)
     return sorted(folder.glob("*.yaml"))
@@ -129,11 +129,11 @@ def go() -> str:
     return found
 
 
-class _Lock:
-    """Two that build the same recipe: the second waits, then finds it done."""
+class Lock:
+    """Two that build into the same folder: the second waits, then finds it done."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self._folder = recipe.folder()
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
     def __enter__(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

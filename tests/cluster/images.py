@@ -39,11 +39,15 @@ def write_image(
     command: Sequence[str],
 ) -> Image:
     """An image with these programs and symbolic links in it, that runs `command`."""
-    layer = _layer(programs, links or {})
+    return pack(archive, name, _layer(programs, links or {}), {"Entrypoint": list(command)})
+
+
+def pack(archive: Path, name: str, layer: bytes, settings: Object) -> Image:
+    """An image with the files of one tar in it."""
     config = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Entrypoint": list(command)},
+        "config": settings,
         "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
     }
     blobs = [layer, _json(config)]

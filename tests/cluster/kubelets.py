@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,6 +51,17 @@ class Node:
             CalledProcessError: containerd did not take it.
         """
         _import(self.folder, image)
+
+    def exec(self, container: str, *command: str) -> str:
+        """What a command prints in a container of this node, as that container's user.
+
+        Raises:
+            CalledProcessError: it failed, or there is no such container.
+        """
+        task = ["-n", "k8s.io", "tasks", "exec", f"--exec-id={uuid.uuid4().hex}", container]
+        done = _ctr(self.folder, *task, *command)
+        done.check_returncode()
+        return done.stdout
 
 
 @dataclass(frozen=True)

@@ -215,23 +215,30 @@ class Drive:
             time.sleep(0.1)
 
 
-def start(site: Site, launch: Launch, address: str) -> Drive:
-    """Start the driver as the control plane does."""
-    run = site.namespace.open_run(launch.classification, launch.run_id)
-    messages = run.directory("messages")
+def pipes_environment(launch: Launch, messages: Path) -> dict[str, str]:
+    """What Pipes hands to a driver."""
     context = {
         **dict.fromkeys(PipesContextData.__annotations__),
         "run_id": launch.run_id,
         "retry_number": 0,
         "extras": {"launch": launch.model_dump(mode="json")},
     }
+    return {
+        "DAGSTER_PIPES_CONTEXT": encode_param({"data": context}),
+        "DAGSTER_PIPES_MESSAGES": encode_param({MESSAGES_DIRECTORY_PARAM: str(messages)}),
+    }
+
+
+def start(site: Site, launch: Launch, address: str) -> Drive:
+    """Start the driver as the control plane does."""
+    run = site.namespace.open_run(launch.classification, launch.run_id)
+    messages = run.directory("messages")
     environment = {
         **os.environ,
         **site.settings.environment(),
         "RAY_ADDRESS": address,
         "PYTHONUNBUFFERED": "1",
-        "DAGSTER_PIPES_CONTEXT": encode_param({"data": context}),
-        "DAGSTER_PIPES_MESSAGES": encode_param({MESSAGES_DIRECTORY_PARAM: str(messages)}),
+        **pipes_environment(launch, messages),
     }
     logs = site.settings.state / "logs"
     logs.mkdir(parents=True, exist_ok=True)
