@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from factory.spec import RunSpec
+
 type Clock = Literal["queue", "start", "run", "reach"]
 """Each with a limit of its own: waiting for a place, starting in it, running, out of reach."""
 
@@ -43,6 +45,15 @@ LIMITS: dict[Clock, tuple[str, str]] = {
 """What it means that one of an attempt's clocks has run out, and what to do."""
 
 
+def limits_of(spec: RunSpec) -> dict[Clock, float]:
+    """The limits of a run, in seconds."""
+    return {
+        "queue": spec.queue_limit_hours * 3600,
+        "start": START_LIMIT_SECONDS,
+        "run": spec.run_limit_hours * 3600,
+    }
+
+
 def clock_of(phase: str) -> Clock | None:
     """The clock that ticks in a phase; none once the attempt has ended or is being stopped."""
     return _PHASES.get(phase)
@@ -74,6 +85,11 @@ class Clocks:
             if phase != "unreachable":
                 self.spent["reach"] = 0.0
         return self.expired
+
+    def begin_again(self) -> None:
+        """Another attempt waits for its cluster; the time that the run has had is its own."""
+        self.spent = {clock: spent for clock, spent in self.spent.items() if clock == "run"}
+        self._since = self._ticking = None
 
     @property
     def expired(self) -> frozenset[Clock]:

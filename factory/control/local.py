@@ -20,15 +20,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from factory.control import head
+from factory.control.answers import Ended
 from factory.control.backend import State
+from factory.control.clocks import Clock
 from factory.control.logs import FileSource
 from factory.control.processes import MARKER, signal_group
 from factory.control.sessions import SOCKET_ROOT, Session, Sessions
-from factory.control.verdict import describe_exit
+from factory.control.verdict import PREEMPTED, PREEMPTED_WORDS, describe_exit
 from factory.errors import RunFailed
 from factory.namespace import RunDirectory
 from factory.settings import Settings, inherited_environment
-from factory.spec import Launch
+from factory.spec import Launch, RunSpec
 
 DRIVER = (sys.executable, "-m", "factory.training")
 ADDRESS = "127.0.0.2"
@@ -58,6 +60,27 @@ class LocalBackend:
         self._driver = tuple(driver)
         self._socket_root = socket_root
         self._sessions = Sessions(settings.state, socket_root=socket_root)
+
+    @property
+    def root(self) -> None:
+        """The driver sees the namespace as it is seen here."""
+        return None
+
+    def adopted(self, spec: RunSpec) -> None:
+        """Nothing: a cluster on this machine ends with the process that made it."""
+        return
+
+    def next_attempt(self) -> int:
+        """The first, as far as is known here."""
+        return 1
+
+    def spent(self) -> dict[Clock, float]:
+        """Nothing: no other process has begun the attempt."""
+        return {}
+
+    def history(self) -> list[Ended]:
+        """Nothing."""
+        return []
 
     def start(self, launch: Launch, run_directory: RunDirectory) -> "LocalCluster":
         """Begin a cluster for that run, after a sweep of those whose owner is gone.
@@ -153,19 +176,30 @@ class LocalCluster:
         head_code = self._head.poll() if self._head else None
         if head_code is not None and driver != 0:
             return State(phase="failed", reason=self._lost(head_code), exit_code=driver)
+        if driver == PREEMPTED:
+            return State(phase="evicted", reason=PREEMPTED_WORDS, exit_code=driver)
         if driver is not None:
             return State(phase="failed" if driver else "succeeded", exit_code=driver)
         if not self._ready.exists():
             return State(phase="starting", reason="a Ray cluster of the run's own is starting")
         return State(phase="running", reason=f"the Ray cluster is up at {ADDRESS}:{self._port}")
 
+    @property
+    def log(self) -> Path:
+        """The file with the driver's output."""
+        return self._logs / "driver.log"
+
     def read_log(self) -> FileSource:
         """The driver's output."""
-        return FileSource(self._logs / "driver.log", self._log_start)
+        return FileSource(self.log, self._log_start)
 
     def facts(self) -> Mapping[str, str]:
         """What the run's page shows about the cluster."""
         return {"cluster": "local", "ray session": self._session.id, "host": os.uname().nodename}
+
+    def leave(self) -> None:
+        """Nothing goes on without this process."""
+        self.stop(0.0)
 
     def stop(self, grace_seconds: float) -> None:
         """End driver and cluster, prove it, and remove the session's files.

@@ -11,22 +11,27 @@ in Dagster's database. Of a private run the output is not shown at all, because 
 readable by people who may not read private data: the event log says where it is.
 """
 
+import re
 import sys
 import time
+from collections.abc import Sequence
+from typing import Literal
 
 import dagster as dg
 from dagster import DagsterExecutionInterruptedError
 
+from factory.control.answers import Ended, answer
 from factory.control.backend import Backend, RunCluster, State
+from factory.control.clocks import LIMITS, Clocks, limits_of
 from factory.control.logs import Line, LineReader
 from factory.control.messages import NamespaceMessageReader
 from factory.control.uninterrupted import stop
-from factory.control.verdict import PREEMPTED, judge
+from factory.control.verdict import judge
 from factory.errors import RunFailed
 from factory.namespace import RunDirectory
 from factory.namespace.checkpoints import complete_checkpoints
 from factory.settings import Settings
-from factory.spec import Launch, RunSpec
+from factory.spec import Launch
 
 CANCEL_POLL_SECONDS = 2.0
 CLOSING_SECONDS = 5.0
@@ -37,6 +42,12 @@ LATE_CLOSE_SECONDS = 10.0
 
 IDLE_ATTEMPTS = 3
 """Attempts that end without a new checkpoint, one after the other, before the run is given up."""
+
+SAY_AGAIN_SECONDS = 600.0
+"""Between two lines of the event log, each a row in a database, that say the same."""
+
+_WAITED = re.compile(r"(?:; )?waiting [0-9a-z ]+$")
+"""How long it has been waiting, which changes with every look."""
 
 _CANCELLED = frozenset({dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED})
 
@@ -52,6 +63,7 @@ class FactoryPipesClient(dg.PipesClient):
         grace_seconds: float | None = None,
         poll_seconds: float = 0.2,
     ) -> None:
+        self._settings = settings
         self._backend = backend or _local(settings)
         self._grace_seconds = grace_seconds
         self._poll_seconds = poll_seconds
@@ -69,40 +81,55 @@ class FactoryPipesClient(dg.PipesClient):
             RunFailed: it did not succeed; the message is for the run's page.
             DagsterExecutionInterruptedError: it was cancelled.
         """
+        clocks = Clocks(limits_of(launch.spec), self._backend.spent())
+        ended = self._backend.history()
         idle = 0
-        clocks = _Clocks(launch.spec)
         while True:
             before = _steps_saved(run_directory)
-            done = self._attempt(context, launch, run_directory, clocks)
-            if done is not None:
+            done, taken = self._attempt(context, launch, run_directory, clocks)
+            if taken is None:
                 return done
+            ended.append(taken)
             saved = _steps_saved(run_directory)
             idle = 0 if saved > before else idle + 1
-            if idle == IDLE_ATTEMPTS:
-                raise RunFailed(
-                    f"The run was preempted {IDLE_ATTEMPTS} times with no new checkpoint between. "
-                    f"It is given up at step {saved}. `factory resume {launch.run_id}` goes on "
-                    "when there is a place where it may stay for longer."
-                )
-            attempt = launch.attempt + 1
-            context.log.warning(
-                f"The run was preempted (exit code {PREEMPTED}). Attempt {attempt} goes on from "
-                + (f"the checkpoint of step {saved}." if saved else "the beginning.")
-            )
+            follows = self._follows(launch, ended, idle=idle, saved=saved)
+            if follows is None:
+                context.log.warning(f"The run is skipped: {taken.reason}.")
+                return done
+            context.log.warning(follows)
             if _has_saved(run_directory, launch.attempt):  # else the next begins where this one did
                 launch = launch.model_copy(update={"fresh_data": False, "redistribute": False})
-            launch = launch.model_copy(update={"attempt": attempt})
+            launch = launch.model_copy(update={"attempt": launch.attempt + 1})
             clocks.begin_again()
+
+    def _follows(
+        self, launch: Launch, ended: Sequence[Ended], *, idle: int, saved: int
+    ) -> str | None:
+        """What comes after an attempt that lost its place, in words; nothing if it is skipped."""
+        given = answer(launch.spec.purpose, ended)
+        if given.action == "end":
+            raise RunFailed(given.words)
+        if given.action == "resume" and idle == IDLE_ATTEMPTS:
+            raise RunFailed(
+                f"The run lost its place {IDLE_ATTEMPTS} times with no new checkpoint between. "
+                f"It is given up at step {saved}. `factory resume {launch.run_id}` goes on "
+                f"when there is a place where it may stay for longer. {given.words}"
+            )
+        where = f"That is of step {saved}." if saved else "There is none: it begins again."
+        words = f"{given.words} {where}" if given.action == "resume" else given.words
+        return None if given.action == "skip" else words
 
     def _attempt(
         self,
         context: dg.OpExecutionContext | dg.AssetExecutionContext,
         launch: Launch,
         run_directory: RunDirectory,
-        clocks: "_Clocks",
-    ) -> dg.PipesClientCompletedInvocation | None:
-        """One attempt; nothing if it was preempted, so that another has to follow."""
-        reader = NamespaceMessageReader(run_directory, context.log, attempt=launch.attempt)
+        clocks: Clocks,
+    ) -> tuple[dg.PipesClientCompletedInvocation, Ended | None]:
+        """One attempt, to its end, and how its place was lost if it was."""
+        reader = NamespaceMessageReader(
+            run_directory, context.log, attempt=launch.attempt, root=self._backend.root
+        )
         cluster = self._backend.start(launch, run_directory)
         grace = self._grace_seconds
         if grace is None:
@@ -114,19 +141,32 @@ class FactoryPipesClient(dg.PipesClient):
                 message_reader=reader,
                 extras={"launch": launch.model_dump(mode="json")},
             ) as session:
-                following = _Following(context, launch, run_directory, cluster, reader)
+                following = _Following(context, launch, cluster, reader)
                 try:
                     cluster.submit(session.get_bootstrap_env_vars())
                     following.to_the_end(self._poll_seconds, clocks)
+                except DagsterExecutionInterruptedError:
+                    if self._goes_on(context):
+                        cluster.leave()
+                    raise
                 finally:
                     stop(cluster, grace)
                     following.last_words()
-                if following.preempted:
-                    return None
-                following.judge()
+                taken = following.taken
+                if taken is None:
+                    following.judge()
         finally:
             stop(cluster, 0.0)
-        return dg.PipesClientCompletedInvocation(session, metadata=dict(cluster.facts()))
+        done = dg.PipesClientCompletedInvocation(session, metadata=dict(cluster.facts()))
+        return done, Ended(launch.attempt, taken, following.reason) if taken else None
+
+    def _goes_on(self, context: dg.OpExecutionContext | dg.AssetExecutionContext) -> bool:
+        """Whether this process is told to end, and its run is not.
+
+        Where a service runs the factory, its processes are moved: another takes the run up. On a
+        laptop who interrupts a command means the run.
+        """
+        return self._settings.deployment != "laptop" and not _is_cancelled(context)
 
 
 class _Following:
@@ -136,21 +176,21 @@ class _Following:
         self,
         context: dg.OpExecutionContext | dg.AssetExecutionContext,
         launch: Launch,
-        run_directory: RunDirectory,
         cluster: RunCluster,
         reader: NamespaceMessageReader,
     ) -> None:
         self._context = context
         self._launch = launch
-        self._log = run_directory.path / "logs" / "driver.log"
+        self._log = cluster.log
         self._cluster = cluster
         self._reader = reader
         self._lines = LineReader(cluster.read_log())
         self._cancel_looked_at = time.monotonic()
         self._state = State(phase="queued")
         self._said = ""
+        self._said_at = 0.0
 
-    def to_the_end(self, poll_seconds: float, clocks: "_Clocks") -> None:
+    def to_the_end(self, poll_seconds: float, clocks: Clocks) -> None:
         """Show what the run says until it has ended.
 
         Raises:
@@ -166,7 +206,7 @@ class _Following:
             self._reader.pump()
             if self._state.ended:
                 return
-            clocks.check(self._state)
+            self._check_limits(clocks)
             self._check_cancelled()
             if not busy:
                 time.sleep(poll_seconds)
@@ -179,9 +219,14 @@ class _Following:
         self._reader.finish(LATE_CLOSE_SECONDS if succeeded and self._reader.opened else 0.0)
 
     @property
-    def preempted(self) -> bool:
-        """Whether the driver was told to stop by somebody else, and asks to be resumed."""
-        return self._state.exit_code == PREEMPTED
+    def taken(self) -> Literal["evicted", "lost"] | None:
+        """How the run's place was lost, if it was."""
+        return self._state.taken
+
+    @property
+    def reason(self) -> str:
+        """What ended it, as the backend says it."""
+        return self._state.reason
 
     def judge(self) -> None:
         """Return if the run succeeded, raise `RunFailed` if not."""
@@ -195,8 +240,13 @@ class _Following:
         )
 
     def _say(self, state: State) -> None:
-        if state.reason and state.reason != self._said and not state.ended:
-            self._said = state.reason
+        """What is new; and that it still waits, now and then."""
+        words = _WAITED.sub("", state.reason)
+        if not words or state.ended:
+            return
+        due = time.monotonic() - self._said_at >= SAY_AGAIN_SECONDS
+        if words != self._said or (state.waits and due):
+            self._said, self._said_at = words, time.monotonic()
             self._context.log.info(state.reason)
 
     def _show(self, lines: list[Line]) -> bool:
@@ -207,53 +257,25 @@ class _Following:
             sys.stdout.flush()
         return bool(lines)
 
+    def _check_limits(self, clocks: Clocks) -> None:
+        for clock in clocks.tick(self._state.phase, time.monotonic()):
+            words, advice = LIMITS[clock]
+            why = f" ({self._state.reason})" if self._state.reason else ""
+            raise RunFailed(f"The run is stopped, because {words}{why}. {advice}.")
+
     def _check_cancelled(self) -> None:
         """A run that was not started by a launcher gets no signal when it is cancelled."""
         if time.monotonic() - self._cancel_looked_at < CANCEL_POLL_SECONDS:
             return
         self._cancel_looked_at = time.monotonic()
-        run = self._context.instance.get_run_by_id(self._context.run_id)
-        if run is not None and run.status in _CANCELLED:
+        if _is_cancelled(self._context):
             self._context.log.info("cancelled: stopping the run")
             raise DagsterExecutionInterruptedError
 
 
-class _Clocks:
-    """Time waiting, of each attempt, and time running, of all, each against its own limit."""
-
-    def __init__(self, spec: RunSpec) -> None:
-        self._spec = spec
-        self._began = time.monotonic()
-        self._running_since: float | None = None
-        self._ran = 0.0
-
-    def begin_again(self) -> None:
-        """Another attempt waits for its cluster."""
-        self._began = time.monotonic()
-        if self._running_since is not None:
-            self._ran += self._began - self._running_since
-            self._running_since = None
-
-    def check(self, state: State) -> None:
-        """Raise `RunFailed` once a limit has passed."""
-        now = time.monotonic()
-        if state.waits:
-            hours = (now - self._began) / 3600
-            if hours > self._spec.queue_limit_hours:
-                raise RunFailed(
-                    f"The run waited longer than queue_limit_hours = "
-                    f"{self._spec.queue_limit_hours:g} for its cluster ({state.reason}). "
-                    "It was stopped; raise the limit or choose another cluster."
-                )
-            return
-        if self._running_since is None:
-            self._running_since = now
-        ran = self._ran + now - self._running_since
-        if ran / 3600 > self._spec.run_limit_hours:
-            raise RunFailed(
-                f"The run took longer than run_limit_hours = {self._spec.run_limit_hours:g} and "
-                "was stopped. Its checkpoints are kept; raise the limit to let it go on for longer."
-            )
+def _is_cancelled(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> bool:
+    run = context.instance.get_run_by_id(context.run_id)
+    return run is not None and run.status in _CANCELLED
 
 
 def _steps_saved(run: RunDirectory) -> int:

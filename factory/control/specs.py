@@ -17,11 +17,6 @@ from factory.spec import RunSpec
 
 OVERRIDES = "overrides"
 
-_NOT_YET = (
-    "cluster={name}: runs are not submitted to Kubernetes yet. `factory manifest` shows what would "
-    "be. Launch it with cluster=local."
-)
-
 
 def with_sets(base: RunSpec, sets: Mapping[str, str]) -> RunSpec:
     """A spec with some fields changed, each given as text.
@@ -103,7 +98,7 @@ def _check_cluster(spec: RunSpec) -> str | None:
     except SpecError as error:
         return str(error)
     if isinstance(where, Kubernetes):
-        return "\n".join([*spec_refusals(spec, where), _NOT_YET.format(name=spec.cluster)])
+        return "\n".join(spec_refusals(spec, where)) or None
     profile = where.profile
     if profile == "cpu" and spec.gpus_per_worker:
         return (

@@ -14,9 +14,11 @@ from pydantic import Field, create_model
 from factory.control import figures
 from factory.control.resources import RESOURCE, Factory
 from factory.diagnose.steps import step_lines
+from factory.errors import GateRefused
 from factory.spec import Launch, RunSpec
 
 if TYPE_CHECKING:
+    from factory.control.backend import Backend
     from factory.namespace import RunDirectory
 
 SPEC_METADATA = "spec"
@@ -31,6 +33,11 @@ class RunConfig(dg.Config, RunSpec, frozen=True):
         description=RunSpec.model_fields["overrides"].description,
     )
     """Of any type here: people write `200` in the launchpad, and the spec reads it as text."""
+
+    purpose: str = Field(  # pyright: ignore[reportIncompatibleVariableOverride]  wider
+        default="training", description=RunSpec.model_fields["purpose"].description
+    )
+    """Text here: Dagster's configuration knows no literals, and the gate names a wrong one."""
 
 
 def training_job(name: str, spec: RunSpec, *, description: str | None = None) -> dg.JobDefinition:
@@ -84,25 +91,38 @@ def gate_op(context: dg.OpExecutionContext) -> dict[str, Any]:
 def train_op(context: dg.OpExecutionContext, launch: dict[str, Any]) -> None:
     """Run what the gate let through on its cluster, to the end."""
     from factory.control.pipes import FactoryPipesClient
-    from factory.control.resuming import RESUMES
+    from factory.control.places import place
+    from factory.namespace.attempts import last_attempt
     from factory.namespace.specs import keep_spec
 
     factory: Factory = context.resources.factory
-    resolved = Launch.model_validate(launch)
-    if resolved.run_id != context.run.tags.get(RESUMES, context.run.run_id):
-        resolved = gated(context)  # this op alone is run again, in another run
+    gate_let = Launch.model_validate(launch)
+    backend = place(gate_let.spec, factory.settings, context)
+    resolved = backend.adopted(gate_let.spec) or _begins(context, gate_let, backend)
     directory = factory.namespace.open_run(resolved.classification, resolved.run_id)
-    if resolved.attempt == 1:
+    if resolved.attempt == 1 and last_attempt(directory) == 0:
         keep_spec(directory, 1, resolved.spec)
-    FactoryPipesClient(factory.settings).run(
+    FactoryPipesClient(factory.settings, backend).run(
         context=context, launch=resolved, run_directory=directory
     )
     context.add_output_metadata(outcome(resolved, directory))
 
 
+def _begins(context: dg.OpExecutionContext, launch: Launch, backend: "Backend") -> Launch:
+    """A new attempt, of a number that no earlier execution of this step has used."""
+    from factory.control.resuming import RESUMES
+
+    if launch.run_id != context.run.tags.get(RESUMES, context.run.run_id):
+        launch = gated(context)  # this op alone is run again, in another run
+    attempt = max(launch.attempt, backend.next_attempt())
+    return launch.model_copy(update={"attempt": attempt})
+
+
 def gated(context: dg.OpExecutionContext) -> Launch:
     """The launch of this run, if the gate lets it through."""
     from factory.control.gates import gate
+    from factory.control.kube.handles import ADOPTS
+    from factory.control.places import place
     from factory.control.resuming import RESUMES, resumed
     from factory.control.specs import parsed
 
@@ -110,6 +130,14 @@ def gated(context: dg.OpExecutionContext) -> Launch:
     # Said of the run, not of its job, whose defaults the launchpad may have changed.
     tags = {"recipe": spec.recipe, "mix": spec.mix}
     context.instance.add_run_tags(context.run_id, tags)
+    if ADOPTS in context.run.tags:
+        adopted = place(spec, context.resources.factory.settings, context).adopted(spec)
+        if adopted is None:
+            raise GateRefused(
+                f"Run {context.run.tags[ADOPTS]} has nothing that goes on without its process. "
+                "`factory resume` goes on from its last checkpoint."
+            )
+        return adopted
     if RESUMES in context.run.tags:
         return resumed(spec, context.run.tags, context.resources.factory)
     return gate(spec, run_id=context.run.run_id, factory=context.resources.factory)

@@ -23,6 +23,8 @@ SUPERSEDED = 4
 PREEMPTED = 75
 """Exit code of a driver that was told to stop and ended in order: resume me."""
 
+PREEMPTED_WORDS = f"its driver was told to stop, and ended in order (exit code {PREEMPTED})"
+
 
 def judge(
     state: State,
@@ -47,6 +49,9 @@ def judge(
     if exception is not None:
         parts.append(_name(exception) if private else _told(exception))
     parts.append(_ending(state, closed=closed, told=exception is not None))
+    if state.advice:
+        parts.append(f"{state.advice}.")
+    parts += state.evidence
     if private:
         parts.append(f"The run is private, so what it printed is only in {log}.")
     elif tail:

@@ -19,11 +19,14 @@ import dagster as dg
 import pytest
 
 from factory.control import pipes
+from factory.control.answers import Ended
 from factory.control.backend import RunCluster, State
+from factory.control.clocks import Clock
 from factory.control.instance import ensure
 from factory.control.logs import FileSource
 from factory.control.pipes import FactoryPipesClient
 from factory.control.uninterrupted import stop
+from factory.control.verdict import PREEMPTED
 from factory.errors import RunFailed
 from factory.keys import Classification
 from factory.namespace import Namespace, RunDirectory
@@ -47,9 +50,12 @@ class PlainCluster:
     code: str
     log: Path
     wait_seconds: float = 0.0
+    opens: bool = False
+    """Whether it runs only once the driver has opened, however long that takes."""
     process: subprocess.Popen[bytes] | None = None
     began: float = field(default_factory=time.monotonic)
     stops: list[float] = field(default_factory=list)
+    left: bool = False
 
     def submit(self, environment: Mapping[str, str]) -> None:
         with self.log.open("ab") as output:
@@ -66,8 +72,12 @@ class PlainCluster:
             return State(phase="queued", reason="2 of 2 places are taken")
         assert self.process is not None
         code = self.process.poll()
+        if code is None and self.opens and not list(self.log.parents[1].rglob("000001.jsonl")):
+            return State(phase="starting", reason="its driver starts")
         if code is None:
             return State(phase="running", reason="running")
+        if code == PREEMPTED:
+            return State(phase="evicted", reason="it was told to stop", exit_code=code)
         return State(phase="failed" if code else "succeeded", exit_code=code)
 
     def read_log(self) -> FileSource:
@@ -75,6 +85,10 @@ class PlainCluster:
 
     def facts(self) -> Mapping[str, str]:
         return {"cluster": "plain"}
+
+    def leave(self) -> None:
+        self.left = True
+        self.process = None
 
     def stop(self, grace_seconds: float) -> None:
         self.stops.append(grace_seconds)
@@ -114,11 +128,29 @@ class Runner:
     instance: dg.DagsterInstance
     classification: Classification = "public"
     wait_seconds: float = 0.0
+    opens: bool = False
     spec: RunSpec = field(default_factory=lambda: RunSpec(recipe="debug.pretrain", mix="smoke"))
     grace_seconds: float = 10.0
     cluster: PlainCluster | None = None
     resumed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What a resumption says of its launch."""
+    has_spent: Mapping[Clock, float] = field(default_factory=dict[Clock, float])
+
+    @property
+    def root(self) -> None:
+        return None
+
+    def adopted(self, spec: RunSpec) -> None:
+        return
+
+    def next_attempt(self) -> int:
+        return 1
+
+    def spent(self) -> dict[Clock, float]:
+        return dict(self.has_spent)
+
+    def history(self) -> list[Ended]:
+        return []
 
     def start(self, launch: Launch, run_directory: RunDirectory) -> RunCluster:
         assert self.cluster is not None
@@ -135,7 +167,7 @@ class Runner:
             run = Namespace(self.settings.root).open_run(self.classification, context.run_id)
             directories.append(run)
             self.cluster = PlainCluster(
-                code, run.directory("logs") / "driver.log", self.wait_seconds
+                code, run.directory("logs") / "driver.log", self.wait_seconds, self.opens
             )
             client = FactoryPipesClient(
                 self.settings, self, grace_seconds=self.grace_seconds, poll_seconds=0.02
@@ -289,12 +321,14 @@ def test_waiting_has_its_own_limit(runner: Runner) -> None:
 
 def test_time_in_the_queue_does_not_count_as_running(runner: Runner) -> None:
     runner.wait_seconds = 1.0
-    runner.spec = runner.spec.model_copy(update={"run_limit_hours": 0.9 / 3600})
+    runner.has_spent = {"queue": 3000.0}
+    runner.spec = runner.spec.model_copy(update={"run_limit_hours": 0.5})
     assert runner.run("with opened: pass").result.success
 
 
 def test_a_run_over_its_limit_is_stopped_gracefully(runner: Runner) -> None:
-    runner.spec = runner.spec.model_copy(update={"run_limit_hours": 1.5 / 3600})
+    runner.opens = True
+    runner.spec = runner.spec.model_copy(update={"run_limit_hours": 0.5 / 3600})
     outcome = runner.run(
         """
 def end(*_): raise SystemExit(0)
@@ -304,7 +338,7 @@ with opened as pipes:
     finally: pipes.report_custom_message({"kind": "phase", "name": "checkpoint", "seconds": 2})
 """
     )
-    assert "took longer than run_limit_hours" in outcome.error
+    assert "it ran longer than run_limit_hours" in outcome.error
     assert "checkpoint (2.0 s)" in outcome.lines  # said after it was asked to stop
 
 
@@ -389,8 +423,9 @@ def test_a_preempted_run_goes_on_as_its_next_attempt(runner: Runner) -> None:
     assert outcome.result.success
     assert "driver 1 (1.0 s)" in outcome.lines
     assert "driver 2 (1.0 s)" in outcome.lines
-    [warned] = [line for line in outcome.lines if "was preempted" in line]
-    assert "Attempt 2 goes on from the beginning" in warned
+    [warned] = [line for line in outcome.lines if "Attempt 2 waits" in line]
+    assert warned.startswith("Attempt 1: it was told to stop. Attempt 2 waits in the queue")
+    assert "There is none: it begins again." in warned
     assert (outcome.run.path / "logs" / "driver.log").read_text() == "attempt 1\nattempt 2\n"
     assert (outcome.run.path / "messages" / "attempt-2" / "000001.jsonl").is_file()
 
@@ -398,7 +433,7 @@ def test_a_preempted_run_goes_on_as_its_next_attempt(runner: Runner) -> None:
 def test_a_run_that_is_preempted_again_and_again_is_given_up(runner: Runner) -> None:
     outcome = runner.run("with opened: pass\nsys.exit(75)")
     assert not outcome.result.success
-    assert "preempted 3 times with no new checkpoint between" in outcome.error
+    assert "lost its place 3 times with no new checkpoint between" in outcome.error
     assert "factory resume" in outcome.error
 
 
@@ -424,8 +459,8 @@ def test_as_long_as_it_gets_on_it_may_be_preempted(
     monkeypatch.setenv("FACTORY_ROOT", str(runner.settings.root))
     outcome = runner.run(CHECKPOINT)
     assert outcome.result.success
-    assert sum("was preempted" in line for line in outcome.lines) == 4
-    assert any("goes on from the checkpoint of step 4" in line for line in outcome.lines)
+    assert sum("waits in the queue and goes on" in line for line in outcome.lines) == 4
+    assert any("That is of step 4." in line for line in outcome.lines)
 
 
 SAYS_ITS_DATA = """
@@ -458,7 +493,7 @@ def test_the_time_of_all_attempts_counts_against_the_limit(
     runner.spec = runner.spec.model_copy(update={"run_limit_hours": 2.5 / 3600})
     code = CHECKPOINT.replace("if attempt < 5", "time.sleep(1.2)\nif attempt < 5")
     outcome = runner.run(code)
-    assert "took longer than run_limit_hours" in outcome.error
+    assert "it ran longer than run_limit_hours" in outcome.error
 
 
 def test_a_driver_that_does_not_hold_the_run_is_explained(runner: Runner) -> None:

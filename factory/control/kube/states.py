@@ -21,7 +21,7 @@ from factory.control.kube.observed import (
 )
 from factory.control.kube.reasons import Trouble, killed_for_memory, troubles
 from factory.control.kube.waiting import has_place, why_it_starts, why_it_waits
-from factory.control.verdict import PREEMPTED, REFUSED, SUPERSEDED
+from factory.control.verdict import PREEMPTED, PREEMPTED_WORDS, REFUSED, SUPERSEDED
 
 type Phase = Literal[
     "queued",
@@ -178,7 +178,7 @@ def _failed(observed: Observed) -> State:
             return State(
                 phase="evicted",
                 verdict="evicted",
-                reason=f"its driver was told to stop, and ended in order (exit code {code})",
+                reason=PREEMPTED_WORDS,
                 exit_code=code,
             )
         if trouble := next((one for one in troubles(observed) if one.ends), None):

@@ -1,0 +1,148 @@
+"""Runs on Kubernetes: each gets a RayJob of its own, and is taken up where another process left it.
+
+Which attempt that is follows from the journal: the one that has not ended; or one that did well,
+whose results are not on record yet; or else one more than the highest that is.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import dagster as dg
+
+from factory.control.answers import FROM_OUTSIDE, Ended, answer
+from factory.control.clocks import Clock
+from factory.control.clusters import Kubernetes
+from factory.control.kube.api import Api, Patience, connect
+from factory.control.kube.cluster import KubernetesCluster
+from factory.control.kube.fields import moment
+from factory.control.kube.handles import Handle, Journal
+from factory.control.kube.looking import Lookout
+from factory.control.kube.mounts import refuse_links
+from factory.control.kube.objects import BEYOND_GRACE_SECONDS, Objects
+from factory.control.kube.submission import Submission
+from factory.control.owner import owner
+from factory.errors import RunFailed
+from factory.namespace import RunDirectory
+from factory.settings import Settings
+from factory.spec import Launch, RunSpec
+
+PATIENCE = Patience(connect_seconds=5.0, answer_seconds=20.0, budget_seconds=5.0)
+"""A look that is not answered is a state of its own, and soon followed by another look."""
+
+type Connect = Callable[[Kubernetes], Api]
+
+
+def _connect(cluster: Kubernetes) -> Api:
+    return connect(cluster, patience=PATIENCE)
+
+
+class KubernetesBackend:
+    """Makes the RayJobs of one step's attempts on one cluster."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        cluster: Kubernetes,
+        instance: dg.DagsterInstance,
+        run: dg.DagsterRun,
+        step_key: str,
+        *,
+        connected: Connect = _connect,
+    ) -> None:
+        self._settings = settings
+        self._cluster = cluster
+        self._journal = Journal(instance, run, step_key)
+        self._owner = owner(instance)
+        self._connected = connected
+
+    @property
+    def root(self) -> Path:
+        """The namespace as the pods see it."""
+        return Path(self._cluster.tree.path)
+
+    def adopted(self, spec: RunSpec) -> Launch | None:
+        """The attempt to go on with, where a process that is gone has left one.
+
+        Raises:
+            RunFailed: it is of another spec.
+        """
+        last = self._journal.last()
+        if last is None or (last.ended == "succeeded" and self._journal.is_told(last)):
+            return None
+        if last.ended is None or last.ended == "succeeded":
+            _refuse_other(spec, last)
+            return last.launch
+        if last.ended in FROM_OUTSIDE and last.launch.spec == spec:
+            follows = answer(spec.purpose, self._journal.history()).action
+            if follows in ("retry", "resume"):
+                return last.launch.model_copy(update={"attempt": last.launch.attempt + 1})
+        return None
+
+    def next_attempt(self) -> int:
+        """One more than the highest attempt on record."""
+        last = self._journal.last()
+        return 1 if last is None else last.launch.attempt + 1
+
+    def spent(self) -> dict[Clock, float]:
+        """Seconds on the clocks of an attempt that another process has begun."""
+        last = self._journal.last()
+        if last is None or last.ended is not None:
+            return {}
+        started = moment({"at": last.driver_started}, "at")
+        if started is not None:
+            return {"run": max(0.0, time.time() - started.timestamp())}
+        return {"queue": max(0.0, time.time() - last.submitted_at)}
+
+    def history(self) -> list[Ended]:
+        """The attempts that have ended, as far as they are on record."""
+        return self._journal.history()
+
+    def start(self, launch: Launch, run_directory: RunDirectory) -> KubernetesCluster:
+        """An attempt that is not submitted yet, or one that a process before this one has begun.
+
+        Raises:
+            RunFailed: an attempt before it is still there, and cannot be removed.
+            ClassificationError: the run's directory is reached through a link.
+            ClusterError: there is no way to ask the cluster.
+        """
+        refuse_links(run_directory)
+        last = self._journal.last()
+        api = self._connected(self._cluster)
+        try:
+            if last is not None and last.launch.attempt < launch.attempt:
+                self._remove(api, last)
+            same = last if last is not None and last.launch.attempt == launch.attempt else None
+            return KubernetesCluster(
+                api, self._submission(launch), run_directory, self._journal, same
+            )
+        except BaseException:
+            api.close()
+            raise
+
+    def _remove(self, api: Api, ended: Handle) -> None:
+        """What a process that was killed between record and deletion has left."""
+        before = replace(self._submission(ended.launch), root_run_id=ended.root_run_id)
+        lookout = Lookout(api, before)
+        grace = self._cluster.grace_seconds + BEYOND_GRACE_SECONDS
+        Objects(api, before, lookout).remove(grace)
+
+    def _submission(self, launch: Launch) -> Submission:
+        return Submission(
+            launch=launch,
+            cluster=self._cluster,
+            root_run_id=self._journal.root_run_id,
+            owner=self._owner,
+            deployment=self._settings.deployment,
+            step_key=self._journal.step_key,
+        )
+
+
+def _refuse_other(spec: RunSpec, last: Handle) -> None:
+    if spec != last.launch.spec:
+        raise RunFailed(
+            f"Attempt {last.launch.attempt} of run {last.launch.run_id} goes on as RayJob "
+            f"{last.name} on cluster {last.launch.spec.cluster}, with another spec than this one. "
+            "Take it up with its own spec, or cancel it first (`factory orphans --delete`)."
+        )

@@ -1,0 +1,363 @@
+"""One attempt of a run as a RayJob, from before it is created until nothing of it is left.
+
+What is seen is judged by `states`; here is when to look, what to write down, and how to end. A
+cluster that does not answer ends nothing: the state says so, and the next look tries again.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+
+from factory.control.answers import Verdict
+from factory.control.backend import Phase, State
+from factory.control.clocks import REACH_LIMIT_SECONDS
+from factory.control.kube import states
+from factory.control.kube.api import Api
+from factory.control.kube.dashboard import Dashboard
+from factory.control.kube.driver_log import DriverLog
+from factory.control.kube.fields import Object, is_leaving, text
+from factory.control.kube.handles import Handle, Journal
+from factory.control.kube.looking import Lookout, head_of
+from factory.control.kube.objects import BEYOND_GRACE_SECONDS, Objects
+from factory.control.kube.observed import Observed, Seen
+from factory.control.kube.ownership import hand_over
+from factory.control.kube.pods import Manifest
+from factory.control.kube.rayjob import rayjob
+from factory.control.kube.submission import Submission
+from factory.errors import ClusterError, ClusterOutOfReach, RunFailed
+from factory.namespace import RunDirectory
+
+LOOK_SECONDS = 5.0
+"""Between two looks at a run that goes on, or waits."""
+
+HURRY_SECONDS = 1.0
+"""Between two looks while something is about to change: until the operator has taken it up, and
+while a pod ends."""
+
+ABSENT_LOOKS = 2
+"""Looks, one after the other, that must not see a RayJob which was there: one may be an old one."""
+
+LAST_WORDS_SECONDS = 20.0
+"""For the end of the driver's log, before its cluster goes."""
+
+HEAD_LOG_BYTES = 2**16
+
+_PHASES: Mapping[states.Phase, Phase] = {
+    "queued": "queued",
+    "starting": "starting",
+    "running": "running",
+    "stopping": "stopping",
+    "unreachable": "unreachable",
+    "unknown": "unknown",
+}
+_VERDICTS: Mapping[Verdict, Phase] = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "evicted": "evicted",
+    "lost": "lost",
+    "cancelled": "failed",
+    "gone": "failed",
+}
+
+
+class KubernetesCluster:
+    """The RayJob of one attempt, and the Ray cluster that KubeRay makes of it."""
+
+    def __init__(
+        self,
+        api: Api,
+        submission: Submission,
+        run_directory: RunDirectory,
+        journal: Journal,
+        handle: Handle | None,
+    ) -> None:
+        """`handle` is the record of a process before this one that began the same attempt."""
+        self._api = api
+        self._submission = submission
+        self._run = run_directory
+        self._journal = journal
+        self._handle = handle
+        self._lookout = Lookout(api, submission)
+        self._objects = Objects(api, submission, self._lookout)
+        self._manifest: Manifest | None = None
+        self._asked = handle is not None
+        """Whether anything may be on the cluster."""
+        self._seen = _seen(handle)
+        self._observed: Observed | None = None
+        self._found = states.State(phase="queued")
+        self._state = State(phase="queued")
+        self._next_look = 0.0
+        self._absent = 0
+        self._unreachable_since: float | None = None
+        self._stopping = threading.Lock()
+        self._hurry = threading.Event()
+        self._stopped = False
+        attempt = submission.launch.attempt
+        self._driver_log = DriverLog(
+            run_directory,
+            self._dashboard,
+            self._job_id,
+            name="logs/driver.log" if attempt == 1 else f"logs/driver-{attempt}.log",
+        )
+
+    @property
+    def log(self) -> Path:
+        """Where the driver's output is copied to."""
+        return self._driver_log.path
+
+    def submit(self, environment: Mapping[str, str]) -> None:
+        """Have the RayJob made by the next `poll`, which goes on trying while nobody answers.
+
+        Raises:
+            SpecError: the cluster cannot run it.
+            RunFailed: its pods could not write the run's directory.
+        """
+        submission = replace(self._submission, environment=environment)
+        self._manifest = rayjob(submission)
+        hand_over(self._run, submission.cluster)
+        if self._handle is None:
+            self._write_down(f"attempt {submission.launch.attempt} is submitted as {self._name}")
+        self._driver_log.start()
+
+    def poll(self) -> State:
+        """Where the run is, from a look that is a few seconds old at most."""
+        if not self._state.ended and time.monotonic() >= self._next_look:
+            self._look()
+        return self._state
+
+    def read_log(self) -> DriverLog:
+        """The driver's output."""
+        return self._driver_log
+
+    def facts(self) -> Mapping[str, str]:
+        """What the run's page shows about the cluster."""
+        cluster = self._submission.cluster
+        found = {
+            "cluster": cluster.name,
+            "queue": self._submission.queue.name,
+            "RayJob": f"{cluster.namespace}/{self._name}",
+            "image": self._submission.launch.image or "",
+            "attempt": str(self._submission.launch.attempt),
+        }
+        nodes = sorted({text(pod, "spec", "nodeName") for pod in self._pods()} - {""})
+        found |= {"nodes": ", ".join(nodes)} if nodes else {}
+        return found | ({"Ray dashboard": self._address()} if self._seen.cluster else {})
+
+    def leave(self) -> None:
+        """Let go of a run that goes on without this process."""
+        self._driver_log.close()
+        self._api.close()
+        self._stopped = True
+
+    def stop(self, grace_seconds: float) -> None:
+        """Stop the driver, fetch the end of its log, delete everything, and prove it.
+
+        Raises:
+            RunFailed: something is left.
+        """
+        if not grace_seconds:
+            self._hurry.set()
+        with self._stopping:
+            if self._stopped:
+                return
+            if self._asked:
+                self._let_end(grace_seconds)
+                self._driver_log.finish(self._last_words_seconds())
+                self._keep_head_log()
+                self._end()
+            self._driver_log.close()
+            self._api.close()
+            self._stopped = True
+
+    @property
+    def _name(self) -> str:
+        return self._submission.name
+
+    # Looking.
+
+    def _look(self) -> None:
+        if self._seen.verdict is None and not self._have_objects():
+            return
+        observed, queues = self._lookout.look(self._seen)
+        if self._is_absent(observed):
+            self._next_look = time.monotonic() + HURRY_SECONDS
+            return
+        self._observed = observed
+        self._seen = observed.remembered()
+        found = states.state_of(replace(observed, paused=self._is_paused(observed)), queues)
+        self._note(found)
+        self._found, self._state = found, _told(found)
+        hurry = self._state.phase in ("stopping", "unknown") or not observed.deployment_status
+        self._next_look = time.monotonic() + (HURRY_SECONDS if hurry else LOOK_SECONDS)
+
+    def _have_objects(self) -> bool:
+        """Make them, or take up those that are there; false while the cluster does not answer."""
+        if self._objects.token or self._manifest is None:
+            return bool(self._objects.token)
+        self._asked = True
+        try:
+            if self._seen.existed:
+                self._objects.find()  # where it is gone, the state says what that means
+                return True
+            self._objects.make(self._manifest)
+        except ClusterOutOfReach as error:
+            self._unreached(str(error))
+            return False
+        except ClusterError as error:
+            self._state = State(phase="failed", reason=str(error).rstrip("."))
+            return False
+        self._seen = replace(self._seen, existed=True)
+        self._write_down(f"RayJob {self._name} is on cluster {self._submission.cluster.name}")
+        return True
+
+    def _unreached(self, why: str) -> None:
+        blind = Observed(name=self._name, now=datetime.now(UTC), unreachable=why, seen=self._seen)
+        self._state = _told(states.state_of(replace(blind, paused=self._is_paused(blind))))
+        self._next_look = time.monotonic() + HURRY_SECONDS
+
+    def _is_absent(self, observed: Observed) -> bool:
+        """Whether a RayJob that was there is not, for the first time."""
+        gone = self._seen.existed and observed.rayjob is None and not observed.unreachable
+        self._absent = self._absent + 1 if gone else 0
+        return 0 < self._absent < ABSENT_LOOKS
+
+    def _is_paused(self, observed: Observed) -> bool:
+        if not observed.unreachable:
+            self._unreachable_since = None
+            return False
+        since = self._unreachable_since = self._unreachable_since or time.monotonic()
+        return time.monotonic() - since > REACH_LIMIT_SECONDS
+
+    def _note(self, found: states.State) -> None:
+        """What another process would have to know, as soon as it is known."""
+        kept = self._handle
+        if kept is None:
+            return
+        if self._seen.driver_started and not kept.driver_started:
+            self._write_down(f"its driver runs on {', '.join(self._nodes())}")
+        elif self._seen.cluster and not kept.raycluster:
+            self._write_down(f"KubeRay has made its cluster {self._seen.cluster}")
+        if found.verdict is not None and kept.ended is None:
+            self._write_down(
+                f"attempt {self._submission.launch.attempt} has ended: {found.verdict}",
+                found.verdict,
+                found.reason,
+            )
+
+    def _write_down(self, message: str, ended: Verdict | None = None, reason: str = "") -> None:
+        launch = self._submission.launch
+        self._handle = Handle(
+            run_id=self._journal.run_id,
+            root_run_id=self._submission.root_run_id,
+            step_key=self._submission.step_key,
+            launch=launch,
+            name=self._name,
+            made=self._seen.existed,
+            raycluster=self._seen.cluster,
+            driver_started=self._seen.driver_started,
+            submitted_at=self._handle.submitted_at if self._handle else time.time(),
+            ended=ended,
+            reason=reason,
+        )
+        shown: dict[str, dg.MetadataValue] = {"cluster": dg.MetadataValue.text(launch.spec.cluster)}
+        if self._seen.cluster:
+            shown["Ray dashboard"] = dg.MetadataValue.url(self._address())
+        self._journal.record(self._handle, message, **shown)
+
+    # Ray's dashboard.
+
+    def _address(self) -> str:
+        return self._submission.cluster.dashboard_address(self._seen.cluster)
+
+    def _dashboard(self) -> Dashboard | None:
+        if not (self._seen.cluster and self._objects.token):
+            return None
+        cluster = text(self._rayjob(), "status", "rayClusterName") or self._seen.cluster
+        return Dashboard(self._api, self._submission.cluster, cluster, self._objects.token)
+
+    def _job_id(self) -> str:
+        return text(self._rayjob(), "status", "jobId")
+
+    def _rayjob(self) -> Object | None:
+        return self._observed.rayjob if self._observed else None
+
+    def _pods(self) -> Sequence[Object]:
+        return (self._observed.pods if self._observed else None) or ()
+
+    def _nodes(self) -> list[str]:
+        return sorted({text(pod, "spec", "nodeName") or "no node" for pod in self._pods()})
+
+    # Ending.
+
+    def _let_end(self, grace_seconds: float) -> None:
+        """Tell a driver that runs to stop; give pods that are told to stop the time to save."""
+        deadline = time.monotonic() + grace_seconds
+        if not self._found.ended and self._found.phase == "running" and grace_seconds:
+            dashboard = self._dashboard()
+            with contextlib.suppress(ClusterError):
+                if dashboard is None or not dashboard.stop_job(self._job_id()):
+                    return
+                while time.monotonic() < deadline and not self._hurry.is_set():
+                    job = dashboard.job_status(self._job_id())
+                    if job is None or job.ended:
+                        return
+                    self._hurry.wait(HURRY_SECONDS)
+        elif self._found.verdict in ("evicted", "lost"):
+            while time.monotonic() < deadline and not self._hurry.is_set():
+                observed, _ = self._lookout.look(self._seen, thorough=True)
+                if observed.unreachable or not any(map(is_leaving, observed.pods or ())):
+                    return
+                self._hurry.wait(HURRY_SECONDS)
+
+    def _last_words_seconds(self) -> float:
+        """A driver that never ran has said nothing, and a head that is gone says nothing more."""
+        head = self._observed.head if self._observed else None
+        ran = self._seen.driver_started and head is not None and not is_leaving(head)
+        return LAST_WORDS_SECONDS if ran else 0.0
+
+    def _keep_head_log(self) -> None:
+        """What the head's container printed, where the run did not do well."""
+        head = head_of(self._pods())
+        if self._found.verdict == "succeeded" or not head:
+            return
+        path = f"/api/v1/namespaces/{self._submission.cluster.namespace}/pods/{head}/log"
+        with contextlib.suppress(ClusterError, OSError, RunFailed):
+            data = self._api.read(path, container="ray-head", limitBytes=str(HEAD_LOG_BYTES))
+            self._run.create(f"logs/ray/{head}.log", data)
+
+    def _end(self) -> None:
+        """Write down how it ended, delete everything of it, and prove that it is gone."""
+        if self._handle is not None and self._handle.ended is None:
+            ended: Verdict = "failed" if self._state.phase == "failed" else "cancelled"
+            reason = self._state.reason if ended == "failed" else "it was stopped by the factory"
+            self._write_down(f"attempt {self._submission.launch.attempt} is stopped", ended, reason)
+        grace = self._submission.cluster.grace_seconds
+        self._objects.remove(grace + BEYOND_GRACE_SECONDS)
+
+
+def _told(found: states.State) -> State:
+    return State(
+        phase=_VERDICTS[found.verdict] if found.verdict else _PHASES.get(found.phase, "unknown"),
+        reason=found.reason,
+        advice=found.advice,
+        evidence=found.evidence,
+        exit_code=found.exit_code,
+    )
+
+
+def _seen(handle: Handle | None) -> Seen:
+    if handle is None:
+        return Seen()
+    return Seen(
+        existed=handle.made,
+        cluster=handle.raycluster,
+        driver_started=handle.driver_started,
+        verdict=handle.ended,
+        reason=handle.reason,
+    )

@@ -1,0 +1,236 @@
+"""A run on a real API server with KubeRay: pods are played, the driver and all else is real."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from factory.control import pipes
+from factory.control.instance import ensure
+from factory.control.kube import cluster as kube_cluster
+from factory.settings import Settings
+from tests.cluster import nodes
+from tests.cluster.access import Account
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.dashboard import dashboard
+from tests.cluster.launching import OPEN, Launcher, Outcome, until
+from tests.cluster.stage import PORT, Stage, an_address, staged
+from tests.control.a_cluster import a_cluster
+from tests.control.kube.submissions import IMAGE
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kube_cluster, "LOOK_SECONDS", 0.5)
+    monkeypatch.setattr(kube_cluster, "HURRY_SECONDS", 0.2)
+    monkeypatch.setattr(pipes, "CANCEL_POLL_SECONDS", 0.5)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dg.DagsterInstance]:
+    folder = tmp_path_factory.mktemp("home")
+    settings = Settings.from_environment(
+        {"DAGSTER_HOME": str(folder), "FACTORY_STATE": str(folder)}
+    )
+    with ensure(settings) as instance:
+        yield instance
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "namespace").mkdir()
+    return Settings.from_environment(
+        {"FACTORY_ROOT": str(tmp_path / "namespace"), "FACTORY_STATE": str(tmp_path / "state")}
+    )
+
+
+@pytest.fixture
+def stage(west: ControlPlane, training: str, settings: Settings) -> Iterator[Stage]:
+    with (
+        an_address(os.getpid() % 60000) as address,
+        dashboard(address, port=PORT) as told,
+    ):
+        told.stopping = set()
+        with staged(Stage(west.admin, training, "", told, settings.root)) as made:
+            yield made
+
+
+@pytest.fixture
+def launcher(
+    west: ControlPlane,
+    account: Account,
+    home: dg.DagsterInstance,
+    settings: Settings,
+    tmp_path: Path,
+    gpu_nodes: list[str],
+) -> Launcher:
+    token = tmp_path / "token"
+    token.write_text(account.token())
+    cluster = a_cluster(
+        api_server=west.address,
+        ca={"file": str(west.ca)},
+        token={"file": str(token)},
+        namespace=account.namespace,
+        scheduler="default",
+        multi_node_without_gang=True,
+        nodes={"count": 2, "cpus": 60, "memory_gib": 500, "network_devices": None},
+        tree={
+            "public": {"claim": None, "host_path": "/srv/public"},
+            "private": {"claim": None, "host_path": "/srv/private"},
+        },
+        pod_security="privileged",
+        queues={"training": {"priority_class": None}},
+        grace_seconds=5,
+    )
+    return Launcher(settings, home, cluster, IMAGE)
+
+
+def check_nothing_left(stage: Stage) -> None:
+    assert stage.rayjobs() == []
+    assert stage.pods() == []
+    secrets = stage.admin.items(f"/api/v1/namespaces/{stage.namespace}/secrets")
+    assert [one for one in secrets if one["type"] == "Opaque"] == []
+
+
+class Launched:
+    """A launch that goes on while the test does something to it."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._outcomes: list[Outcome] = []
+        self._thread = threading.Thread(target=lambda: self._outcomes.append(launcher.launch()))
+        self._thread.start()
+
+    def outcome(self) -> Outcome:
+        self._thread.join(120)
+        assert self._outcomes, "the run does not end"
+        return self._outcomes[0]
+
+
+WELL = """
+with opened as pipes:
+    print("a line", flush=True)
+    pipes.report_custom_message({**step, "step": 9})
+"""
+
+WAITS = """
+with opened as pipes:
+    print("begun", flush=True)
+    while not os.path.exists(os.environ["FACTORY_ROOT"] + "/go"): time.sleep(0.05)
+    pipes.report_custom_message({**step, "step": 9})
+"""
+
+
+def test_a_run_that_does_well(stage: Stage, launcher: Launcher) -> None:
+    stage.code = OPEN + WELL
+    outcome = launcher.launch()
+    assert outcome.result.success, outcome.lines
+    assert any(line.startswith("step 9/9") for line in outcome.lines)
+    assert outcome.driver_log == "a line\n"
+    assert len(stage.drivers) == 1
+    check_nothing_left(stage)
+
+
+def test_a_driver_that_fails_says_why(stage: Stage, launcher: Launcher) -> None:
+    stage.code = OPEN + "with opened: print('last words', flush=True); sys.exit(7)"
+    outcome = launcher.launch()
+    assert not outcome.result.success
+    assert "exit code 7" in outcome.error
+    assert "last words" in outcome.error
+    check_nothing_left(stage)
+
+
+def test_an_image_that_cannot_be_pulled(stage: Stage, launcher: Launcher) -> None:
+    def play(stage: Stage, pod: dict[str, Any]) -> bool:
+        if pod["spec"].get("nodeName"):
+            nodes.wait(stage.admin, pod, "ErrImagePull", "manifest unknown")
+        return True
+
+    stage.play = play
+    outcome = launcher.launch()
+    assert "its image cannot be pulled" in outcome.error
+    assert "manifest unknown" in outcome.error
+    check_nothing_left(stage)
+
+
+def cancel(launcher: Launcher) -> None:
+    (run,) = launcher.instance.get_runs(
+        dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]), limit=1
+    )
+    launcher.instance.report_run_canceling(run)
+
+
+@pytest.mark.parametrize("when", ["queued", "starting", "running"])
+def test_cancelled_at_any_moment_it_leaves_nothing(
+    stage: Stage, launcher: Launcher, when: str
+) -> None:
+    stage.code = OPEN + WAITS
+    moments: dict[str, Callable[[], Any]] = {
+        "queued": stage.rayjobs,
+        "starting": lambda: len(stage.pods()) == 2,
+        "running": lambda: stage.drivers and list(stage.root.rglob("000001.jsonl")),
+    }
+    if when != "running":
+        stage.play = lambda _stage, _pod: True  # no pod ever runs
+    launched = Launched(launcher)
+    until(moments[when])
+    cancel(launcher)
+    outcome = launched.outcome()
+    run = launcher.instance.get_run_by_id(outcome.result.run_id)
+    assert run is not None
+    assert run.status == dg.DagsterRunStatus.CANCELED
+    if when == "running":
+        assert stage.told.stopped
+        assert stage.driver().poll() == 75  # it was told, and ended in order
+    check_nothing_left(stage)
+
+
+def test_a_head_that_is_lost_is_answered_with_another_attempt(
+    stage: Stage, launcher: Launcher
+) -> None:
+    stage.code = OPEN + WAITS
+    launched = Launched(launcher)
+    until(lambda: list(stage.root.rglob("000001.jsonl")))
+    until(lambda: stage.heads)
+    (stage.root / "go").write_text("")
+    head = next(iter(stage.heads.values()))
+    os.kill(stage.driver().pid, signal.SIGSTOP)
+    stage.admin.delete(nodes.path_of(head))
+    outcome = launched.outcome()
+    assert outcome.result.success, outcome.lines
+    assert any("Attempt 2 waits in the queue" in line for line in outcome.lines)
+    check_nothing_left(stage)
+
+
+def test_a_rayjob_that_somebody_deletes(stage: Stage, launcher: Launcher) -> None:
+    stage.code = OPEN + WAITS
+    launched = Launched(launcher)
+    until(lambda: stage.drivers)
+    time.sleep(1)
+    path = f"/apis/ray.io/v1/namespaces/{stage.namespace}/rayjobs"
+    stage.admin.delete(f"{path}/{stage.rayjobs()[0]['metadata']['name']}")
+    outcome = launched.outcome()
+    assert "its RayJob is gone, deleted by somebody else" in outcome.error
+    check_nothing_left(stage)
+
+
+def test_an_api_server_that_is_killed_ends_nothing(
+    west: ControlPlane, stage: Stage, launcher: Launcher
+) -> None:
+    stage.code = OPEN + WAITS
+    launched = Launched(launcher)
+    until(lambda: list(stage.root.rglob("000001.jsonl")))
+    west.server.restart()
+    west.wait_until_ready()
+    (stage.root / "go").write_text("")
+    outcome = launched.outcome()
+    assert outcome.result.success, outcome.error
+    assert len(stage.drivers) == 1
+    check_nothing_left(stage)
