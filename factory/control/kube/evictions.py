@@ -34,6 +34,7 @@ _WITHOUT_A_DRIVER = DEPLOYMENT_STATUSES - {"Running", "Complete", "Failed"}
 _PREEMPTED = re.compile(r"Pod \S+?/(?P<pod>\S+) was preempted")
 _WORKLOAD = re.compile(r"workload \S+?/(?P<group>\S+?)\.?(?:\s|$)")
 _STALE = re.compile(r"minimum required number of pods")
+_MOVED = re.compile(r"resource consolidation")
 _GROUP = re.compile(r"pg-(?P<name>.+?)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 _DISRUPTIONS = {
@@ -61,9 +62,8 @@ class Taken:
 def evicted(observed: Observed) -> Taken | None:
     """What took the attempt's place, if something did before it had ended."""
     for event in _evictions(observed):
-        by = _winner(event)
         return Taken(
-            words=f"it was evicted{f' in favour of {by}' if by else ''}",
+            words=f"it was evicted{_why(event)}",
             evidence=(f"event Evict: {short(text(event, 'message').partition(chr(10))[0])}",),
         )
     return next(_disruptions(observed), None)
@@ -102,6 +102,13 @@ def _evictions(observed: Observed) -> Iterator[Object]:
 def _is_ours(observed: Observed, pod: str) -> bool:
     cluster = text(observed.rayjob, "status", "rayClusterName") or name(observed.raycluster)
     return not cluster or pod.startswith(f"{cluster}-")
+
+
+def _why(event: Object) -> str:
+    if by := _winner(event):
+        return f" in favour of {by}"
+    moved = _MOVED.search(text(event, "message"))
+    return ", to be placed again: KAI moves runs together to make room" if moved else ""
 
 
 def _winner(event: Object) -> str:

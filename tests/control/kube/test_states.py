@@ -195,6 +195,25 @@ def test_an_eviction_in_words_of_a_later_version_still_counts() -> None:
     assert (state.verdict, state.reason) == ("evicted", "it was evicted in favour of big")
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("by workload {winner}.\nprobe uses <GPU: 16>", " in favour of big"),
+        ("by higher priority workload {winner}", " in favour of big"),
+        (
+            "and rescheduled due to bin packing (resource consolidation) procedure",
+            ", to be placed again: KAI moves runs together to make room",
+        ),
+    ],
+)
+def test_each_way_of_kai_to_take_a_place(said: str, words: str) -> None:
+    """Reclaimed by another queue, preempted in its own, moved."""
+    told = said.format(winner=f"ray/pg-big-{made.OTHER_UID}")
+    event = made.evict() | {"message": f"Pod ray/{made.pod_name('head')} was preempted {told}"}
+    state = state_of(made.observed(made.rayjob(), made.gang(), event))
+    assert (state.verdict, state.reason) == ("evicted", f"it was evicted{words}")
+
+
 def test_the_rest_of_a_gang_that_had_lost_a_pod_was_not_evicted_for_anybody() -> None:
     message = (
         "Workload doesn't meet the minimum required number of pods (1) in sub-group headgroup, "
