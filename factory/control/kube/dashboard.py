@@ -36,6 +36,8 @@ TAIL_SECONDS = 330.0
 
 _ENDED = frozenset({"STOPPED", "SUCCEEDED", "FAILED"})
 _NOT_FOUND = 404
+_UNKNOWN = ("does not exist", " not found")
+"""How Ray says 404 of a job, and Kubernetes of a service; a wrong address says it otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +137,7 @@ class Dashboard:
         try:
             data = self._link.ask(method, path, self._patience.answer_seconds)
         except ClusterRefused as error:
-            if error.status == _NOT_FOUND:
+            if error.status == _NOT_FOUND and any(words in str(error) for words in _UNKNOWN):
                 return None
             raise
         try:

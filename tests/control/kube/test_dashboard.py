@@ -57,6 +57,22 @@ def test_a_job_that_the_head_does_not_know_is_none_and_need_not_be_stopped(head:
     assert not head.client.stop_job("another")
 
 
+def test_an_address_where_there_is_no_dashboard_is_an_error(
+    head: Proxied, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(head.told, "answer", lambda *_: (HTTPStatus.NOT_FOUND, "404: Not Found"))
+    with pytest.raises(ClusterRefused, match="404"):
+        head.client.job_status(JOB)
+
+
+def test_a_service_that_is_not_there_yet_is_no_error(
+    head: Proxied, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {"kind": "Status", "message": f'services "{RAY_CLUSTER}-head-svc" not found'}
+    monkeypatch.setattr(head.told, "answer", lambda *_: (HTTPStatus.NOT_FOUND, said))
+    assert head.client.job_status(JOB) is None
+
+
 def test_fields_of_another_kind_read_as_empty(
     head: Proxied, monkeypatch: pytest.MonkeyPatch
 ) -> None:
