@@ -18,9 +18,11 @@ from factory.cli import (
     demo,
     dev,
     differences,
+    follow,
     launch,
     mix,
     mixture,
+    orphans,
     recipe,
     rejected,
     resume,
@@ -48,8 +50,10 @@ versions.register(app)
 differences.register(app)
 retention.register(app)
 resume.register(app)
+follow.register(app)
 mixture.register(app)
 cluster.register(app)
+orphans.register(app)
 app.add_typer(runs.app, name="runs")
 app.add_typer(mix.app, name="mix")
 app.add_typer(recipe.app, name="recipe")

@@ -116,13 +116,16 @@ class Sessions:
         """End every session whose owner is gone. Returns those that were ended."""
         ended: list[Session] = []
         for session in self.all():
-            if self._is_abandoned(session):
+            if self.is_abandoned(session):
                 self.close(session)
                 ended.append(session)
         return ended
 
-    def _is_abandoned(self, session: Session) -> bool:
-        """Certain for a process of this boot; another boot's processes are gone with it."""
+    def is_abandoned(self, session: Session) -> bool:
+        """Whether its owner is gone.
+
+        Certain for a process of this boot; another boot's processes are gone with it.
+        """
         here = this_process()
         if session.owner.is_visible():
             return session.owner.is_gone()

@@ -22,7 +22,7 @@ class Right:
 def needed(cluster: Kubernetes) -> Iterator[Right]:
     """What submitting, following and ending runs takes."""
     yield Right("ray.io", "rayjobs", (*_READ, "create", "delete"))
-    yield Right("ray.io", "rayclusters", _READ)
+    yield Right("ray.io", "rayclusters", (*_READ, "delete"))  # one that lost its RayJob holds nodes
     if cluster.scheduler == "kai":
         yield Right("scheduling.run.ai", "podgroups", _READ)
     yield Right("", "pods", _READ)
