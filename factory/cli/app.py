@@ -18,7 +18,6 @@ from factory.cli import (
     demo,
     dev,
     differences,
-    follow,
     launch,
     mix,
     mixture,
@@ -50,7 +49,6 @@ versions.register(app)
 differences.register(app)
 retention.register(app)
 resume.register(app)
-follow.register(app)
 mixture.register(app)
 cluster.register(app)
 orphans.register(app)
