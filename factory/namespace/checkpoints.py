@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
+from factory.errors import NamespaceError
 from factory.namespace.durable import sync, write_new
 from factory.namespace.failures import explained
 from factory.namespace.integrity import Damage
@@ -79,7 +80,8 @@ def complete_checkpoints(run: RunDirectory) -> list[Checkpoint]:
     """Every complete checkpoint, oldest first. A marker that is damaged completes nothing.
 
     Raises:
-        NamespaceError: a marker cannot be read, so nobody knows whether it completes anything.
+        NamespaceError: a marker cannot be read, so nobody knows whether it completes anything; or
+            a public run's checkpoint is a link to a private one.
     """
     found = [_read(run, path) for path in _directories(run)]
     return sorted((one for one in found if isinstance(one, Checkpoint)), key=lambda one: one.step)
@@ -164,7 +166,20 @@ def files_below(directory: Path) -> list[str]:
 def _directories(run: RunDirectory) -> list[Path]:
     """Those that a trainer has made; somebody's copy beside them has another name."""
     folders = sorted((run.path / CHECKPOINTS).glob(f"{_PREFIX}*"))
-    return [path for path in folders if _NAME.fullmatch(path.name) and path.is_dir()]
+    found = [path for path in folders if _NAME.fullmatch(path.name) and path.is_dir()]
+    if run.classification == "public":
+        _refuse_private(run, found)
+    return found
+
+
+def _refuse_private(run: RunDirectory, found: list[Path]) -> None:
+    """Whoever may write into a public run could else have it go on with private weights."""
+    tree = (run.root / "private").resolve()
+    if linked := [path.name for path in found if path.resolve().is_relative_to(tree)]:
+        raise NamespaceError(
+            f"{run}: {', '.join(linked)} leads into the private tree by a link, and the run is "
+            "public. Remove the link; only a private run may go on from there."
+        )
 
 
 def _read(run: RunDirectory, path: Path) -> Checkpoint | Damage | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from factory.errors import NamespaceError
 from factory.namespace import Namespace, RunDirectory
 from factory.namespace.checkpoints import (
     CHECKPOINTS,
@@ -46,6 +47,23 @@ def begin(run: RunDirectory, step: int) -> Path:
 def finish(path: Path, step: int, attempt: int = 1) -> Checkpoint:
     files = measured(path, files_below(path))
     return complete(path, Marker(step=step, attempt=attempt, identity={"seed": 1}, files=files))
+
+
+@pytest.mark.parametrize("link", ["checkpoints/iter_0000040", "checkpoints"])
+def test_a_public_run_goes_on_from_no_private_checkpoint(run: RunDirectory, link: str) -> None:
+    private = Namespace(run.root).open_run("private", "run-2")
+    finish(begin(private, 40), 40)
+    (run.path / link).parent.mkdir(exist_ok=True)
+    (run.path / link).symlink_to(private.path / link)
+    with pytest.raises(NamespaceError, match="iter_0000040 leads into the private tree by a link"):
+        complete_checkpoints(run)
+
+
+def test_a_checkpoint_may_lie_elsewhere(run: RunDirectory, tmp_path: Path) -> None:
+    made = finish(begin(run, 40), 40).path
+    moved = made.rename(tmp_path / "other-disk")
+    made.symlink_to(moved)
+    assert [one.step for one in complete_checkpoints(run)] == [40]
 
 
 def test_without_its_marker_it_does_not_exist(run: RunDirectory) -> None:

@@ -304,6 +304,15 @@ VERSIONS = (
 
 RUNS = (
     *of(
+        "namespace/checkpoints.py",
+        "namespace/test_checkpoints.py",
+        (
+            "a checkpoint of a public run that is a link to a private one",
+            "leads into the private tree by a link",
+            "test_a_public_run_goes_on_from_no_private_checkpoint",
+        ),
+    ),
+    *of(
         "namespace/runs.py",
         "namespace/test_runs.py",
         (
