@@ -6,7 +6,9 @@ Only where `FACTORY_KAI_BIN` names its programs. The scenes are those of the tes
 
 import statistics
 import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.cluster import kai_scenes
 from tests.cluster.gangs import GRACE_SECONDS, Gangs, gangs
@@ -50,7 +52,11 @@ def run() -> str:
         print(missing, file=sys.stderr)
         return ""
     played: dict[str, list[Scene]] = {name: [] for name in SCENES}
-    with running_kai("bench") as plane, gangs(plane) as runs:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running_kai("bench") as plane,
+        gangs(plane, Path(folder)) as runs,
+    ):
         for _ in range(ROUNDS):
             for name, play in SCENES.items():
                 played[name].append(play(runs))

@@ -1,36 +1,48 @@
-"""Runs on a cluster with KAI: submitted as the builder makes them, judged by the state machine.
+"""Runs on a cluster with KAI: made, looked at and removed by the parts of the factory's client.
 
-What is looked at is what the factory's account may see; that nothing is left is asked of the
-administrator. The two nodes have no kubelets, and their pods fare well (`played`).
+The holder of the factory's token looks; that nothing is left is asked of the administrator. The two
+nodes have no kubelets, and their pods fare well (`played`).
 """
 
 import contextlib
+import os
 import uuid
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from factory.control.kube.observed import Listed, Observed, Seen, observe
-from factory.control.kube.rayjob import rayjob, secret
+from factory.control.kube.api import connect
+from factory.control.kube.looking import Lookout
+from factory.control.kube.objects import Objects
+from factory.control.kube.observed import Observed, Seen
+from factory.control.kube.rayjob import rayjob
 from factory.control.kube.states import State, state_of
 from factory.spec import Purpose
-from tests.cluster import kai
-from tests.cluster.access import factory_account
+from tests.cluster.access import ACCOUNT, Account, factory_account
 from tests.cluster.api import Api, Object, eventually
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.dashboard import Dashboard, dashboard
+from tests.cluster.dashboard import dashboard
 from tests.cluster.nodes import SHAPE, add_node, remove_node
 from tests.cluster.played import playing
+from tests.cluster.stage import PORT, an_address
 from tests.control.kube.submissions import launch, submission
 
 NODES = ("node-a", "node-b")
 GRACE_SECONDS = 5
-"""Of a probe, whose place is wanted by others; the default of its cluster's file is longer."""
+"""What a pod gets to end."""
 
 _SHAPE = {"count": len(NODES), "cpus": int(SHAPE["cpu"]), "memory_gib": 512}
 _CLAIM = "namespace-public"
 _RAY, _SCHEDULING = "/apis/ray.io/v1", "/apis/scheduling.run.ai"
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+@dataclass
+class _Run:
+    lookout: Lookout
+    objects: Objects
+    seen: Seen = field(default_factory=Seen)
 
 
 @dataclass
@@ -39,54 +51,37 @@ class Gangs:
 
     plane: ControlPlane
     namespace: str
-    api: Api
-    """As the factory's account sees the cluster."""
-    told: Dashboard
-    _seen: dict[str, Seen] = field(default_factory=dict[str, Seen])
+    token: Path
+    _runs: dict[str, _Run] = field(default_factory=dict[str, _Run])
 
     def submit(self, purpose: Purpose = "training", workers: int = 2, **queue: Any) -> str:
-        """Create a run and its Secret; `queue` changes fields of its queue. Gives its name."""
-        cluster = {
-            "namespace": self.namespace,
-            "nodes": {**_SHAPE, "network_devices": None},
-            "grace_seconds": GRACE_SECONDS,
-            "queues": {purpose: queue},
-        }
+        """Make a run; `queue` changes fields of its queue. Gives its name."""
         made = submission(
             launch(spec={"workers": workers}),
             root_run_id=str(uuid.uuid4()),
             purpose=purpose,
-            cluster=cluster,
+            cluster={
+                "api_server": self.plane.address,
+                "ca": {"file": str(self.plane.ca)},
+                "token": {"file": str(self.token)},
+                "namespace": self.namespace,
+                "nodes": {**_SHAPE, "network_devices": None},
+                "queues": {purpose: {"grace_seconds": GRACE_SECONDS, **queue}},
+            },
         )
-        job = rayjob(made)
-        head = job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"][0]
-        head["ports"] = [{"name": "dashboard", "containerPort": self.told.port}]
-        self.api.create(self._path("/api/v1", "secrets"), secret(made, uuid.uuid4().hex))
-        self.api.create(self._path(_RAY, "rayjobs"), job)
+        api = connect(made.cluster)
+        lookout = Lookout(api, made)
+        run = self._runs[made.name] = _Run(lookout, Objects(api, made, lookout))
+        run.objects.make(rayjob(made))
         return made.name
 
     def look(self, of: str) -> Observed:
         """One look at a run, which remembers the looks before."""
-        kinds = {
-            "rayjobs": _RAY,
-            "rayclusters": _RAY,
-            "pods": "/api/v1",
-            "podgroups": f"{_SCHEDULING}/v2alpha2",
-            "events": "/api/v1",
-        }
-        held = {kind: self.api.items(self._path(base, kind)) for kind, base in kinds.items()}
-        seen = self._seen.get(of, Seen())
-        observed = replace(observe(of, datetime.now(UTC), Listed(**held)), seen=seen)
-        self._seen[of] = observed.remembered()
-        return observed
+        return self._look(of)[0]
 
     def state(self, of: str) -> State:
         """Where a run is, as its page would say it."""
-        return state_of(self.look(of), self.queues())
-
-    def queues(self) -> list[Object]:
-        """KAI's queues."""
-        return self.plane.admin.items(kai.QUEUES)
+        return state_of(*self._look(of))
 
     def reaches(self, of: str, phase: str, seconds: float = 60) -> State:
         """The state of a run once it is in that phase, or the last one when time is up."""
@@ -99,10 +94,25 @@ class Gangs:
         eventually(there, seconds)
         return states[-1]
 
-    def delete(self, of: str) -> None:
-        """What a client does with a run that is over, or that nobody wants any more."""
-        self.api.delete(f"{self._path(_RAY, 'rayjobs')}/{of}")
-        self.api.delete(f"{self._path('/api/v1', 'secrets')}/{of}-token")
+    def remove(self, of: str) -> None:
+        """What a client does with a run that is over, or that nobody wants any more.
+
+        Raises:
+            RunFailed: something of it is left.
+        """
+        self._runs.pop(of).objects.remove(within_seconds=60)
+
+    def remove_all(self) -> None:
+        """Remove every run.
+
+        Raises:
+            RunFailed: as `remove`.
+            RuntimeError: the client calls a run gone, and something of it is left.
+        """
+        for name in [*self._runs]:
+            self.remove(name)
+            if not eventually(lambda name=name: not self.left(name)):
+                raise RuntimeError(f"Of {name} there is left: {', '.join(self.left(name))}")
 
     def left(self, of: str) -> list[str]:
         """Everything in the namespace that a run has left."""
@@ -116,47 +126,67 @@ class Gangs:
             f"{kind}/{one['metadata']['name']}"
             for base, names in kinds.items()
             for kind in names
-            for one in self.plane.admin.items(self._path(base, kind))
+            for one in self.plane.admin.items(f"{base}/namespaces/{self.namespace}/{kind}")
             if of in one["metadata"]["name"]
         ]
 
-    def end_all(self) -> None:
-        """Delete every run, and wait until nothing is left."""
-        for job in self.plane.admin.items(self._path(_RAY, "rayjobs")):
-            name = job["metadata"]["name"]
-            self.delete(name)
-            if not eventually(lambda name=name: not self.left(name), 60):
-                raise RuntimeError(f"Of {name} there is left: {', '.join(self.left(name))}")
-
-    def _path(self, base: str, kind: str) -> str:
-        return f"{base}/namespaces/{self.namespace}/{kind}"
+    def _look(self, of: str) -> tuple[Observed, Sequence[Mapping[str, Any]]]:
+        run = self._runs[of]
+        observed, queues = run.lookout.look(run.seen)
+        run.seen = observed.remembered()
+        return observed, queues
 
 
 @contextlib.contextmanager
-def gangs(plane: ControlPlane) -> Generator[Gangs]:
+def gangs(plane: ControlPlane, folder: Path) -> Generator[Gangs]:
     """A namespace of its own on two nodes of eight GPUs; everything is removed afterwards.
 
     Raises:
         Refused: the server did not take something of it.
-        RuntimeError: a run left something behind.
+        RunFailed: a run left something behind.
     """
     namespace = f"training-{uuid.uuid4().hex[:8]}"
     admin = plane.admin
+    path = f"/api/v1/namespaces/{namespace}"
     admin.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+    account = factory_account(plane, namespace)
+    token = folder / f"{namespace}.token"
+    token.write_text(account.token())
+    _let_see_queues(account)
     _make_volume(admin, namespace)
     for name in NODES:
         add_node(admin, name)
-    api = factory_account(plane, namespace).api()
     try:
-        with dashboard() as told, playing(admin, namespace, told):
-            made = Gangs(plane, namespace, api, told)
-            yield made
-            made.end_all()
+        with (
+            an_address(os.getpid() % 60000) as address,
+            dashboard(address, port=PORT) as told,
+            playing(admin, namespace, told),
+        ):
+            try:
+                made = Gangs(plane, namespace, token)
+                yield made
+                made.remove_all()
+            finally:  # while its pods are still played, so that they end
+                admin.delete(path)
+                eventually(lambda: not admin.exists(path), 60)
     finally:
-        admin.delete(f"/api/v1/namespaces/{namespace}")
+        for kind in ("clusterrolebindings", "clusterroles"):
+            admin.delete(f"{_RBAC}/{kind}/{namespace}")
         admin.delete(f"/api/v1/persistentvolumes/{namespace}")
         for name in NODES:
             remove_node(admin, name)
+
+
+def _let_see_queues(account: Account) -> None:
+    """Queues are the cluster's, so that a role of the namespace cannot grant them."""
+    name = account.namespace
+    admin = account.plane.admin
+    see = {"apiGroups": ["scheduling.run.ai"], "resources": ["queues"], "verbs": ["get"]}
+    admin.create(f"{_RBAC}/clusterroles", {"metadata": {"name": name}, "rules": [see]})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": name}
+    binding: Object = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
+    admin.create(f"{_RBAC}/clusterrolebindings", binding)
 
 
 def bound(pods: Sequence[Mapping[str, Any]] | None) -> list[str]:

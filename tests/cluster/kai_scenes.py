@@ -6,6 +6,7 @@ look at the cluster takes about a tenth of one.
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from factory.control.kube.states import State
@@ -57,13 +58,11 @@ def waits_whole(gangs: Gangs) -> Scene:
     while time.monotonic() < held:
         scene.pods_placed_too_early += len(bound(gangs.look(second).pods))
     scene.states["waits"] = gangs.state(second)
-    gangs.delete(first)
-    watch = Watch(scene)
-    watch.until("first is gone", lambda: not gangs.left(first))
+    gangs.remove(first)
     watch = Watch(scene)
     watch.until("has its place", lambda: len(bound(gangs.look(second).pods)) == 3)
     scene.states["placed"] = gangs.reaches(second, "running")
-    gangs.end_all()
+    gangs.remove_all()
     return scene
 
 
@@ -86,12 +85,14 @@ def _takes(gangs: Gangs, loser: str, submit: Callable[[], str]) -> Scene:
     watch.until("known", lambda: gangs.state(loser).ended)
     scene.states["loser"] = gangs.state(loser)
     scene.states["winner waits"] = gangs.reaches(winner, "queued", 5)
-    gangs.delete(loser)
-    watch.until("has its place", lambda: len(bound(gangs.look(winner).pods)) == 3)
-    watch.until("runs", lambda: gangs.state(winner).phase == "running")
+    with ThreadPoolExecutor(1) as client:  # of the loser, which is another process
+        removed = client.submit(gangs.remove, loser)
+        watch.until("has its place", lambda: len(bound(gangs.look(winner).pods)) == 3)
+        watch.until("runs", lambda: gangs.state(winner).phase == "running")
+        removed.result()
     scene.states["winner"] = gangs.state(winner)
     scene.left = gangs.left(loser)
-    gangs.end_all()
+    gangs.remove_all()
     return scene
 
 
@@ -104,10 +105,10 @@ def goes_first(gangs: Gangs) -> Scene:
     Watch(scene).until("lower waits", lambda: "short of" in gangs.state(lower).reason)
     higher = gangs.submit(priority_class="urgent")
     Watch(scene).until("higher waits", lambda: "short of" in gangs.state(higher).reason)
-    gangs.delete(holder)
+    gangs.remove(holder)
     scene.states["higher"] = gangs.reaches(higher, "running")
     scene.states["lower"] = gangs.state(lower)
-    gangs.end_all()
+    gangs.remove_all()
     return scene
 
 
@@ -120,9 +121,9 @@ def is_cancelled(gangs: Gangs) -> Scene:
     Watch(scene).until("says why", lambda: "short of" in gangs.state(waiting).reason)
     before = gangs.left(waiting)
     watch = Watch(scene)
-    gangs.delete(waiting)
+    gangs.remove(waiting)
     watch.until("nothing is left", lambda: not gangs.left(waiting))
     scene.left = before
     scene.states["holder"] = gangs.state(holder)
-    gangs.end_all()
+    gangs.remove_all()
     return scene

@@ -4,6 +4,7 @@ Where there is no KAI these are skipped, also in CI: its programs are not of thi
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -30,9 +31,9 @@ def kai() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture
-def runs(kai: ControlPlane) -> Iterator[Gangs]:
+def runs(kai: ControlPlane, tmp_path: Path) -> Iterator[Gangs]:
     """Runs on two nodes of eight GPUs."""
-    with gangs(kai) as made:
+    with gangs(kai, tmp_path) as made:
         yield made
 
 
