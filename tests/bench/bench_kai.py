@@ -28,7 +28,11 @@ SCENES: dict[str, Callable[[Gangs], Scene]] = {
 TIMES = [
     # scene, what was timed, in words
     ("waits whole", "says why", "a gang of 3 that does not fit: created to its reason in words"),
-    ("waits whole", "has its place", "... the other gang gone to all 3 pods bound"),
+    (
+        "waits whole",
+        "has its place",
+        f"... the other gang told to end ({GRACE_SECONDS} s grace) to all 3 pods bound",
+    ),
     (
         "reclaims",
         "told to end",

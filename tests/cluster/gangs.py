@@ -194,9 +194,10 @@ def bound(pods: Sequence[Mapping[str, Any]] | None) -> list[str]:
     return [node for pod in pods or () if (node := pod["spec"].get("nodeName"))]
 
 
-def leaving(pods: Sequence[Mapping[str, Any]] | None) -> list[Mapping[str, Any]]:
-    """The pods that have been told to end."""
-    return [pod for pod in pods or () if "deletionTimestamp" in pod["metadata"]]
+def staying(pods: Sequence[Mapping[str, Any]] | None) -> set[str]:
+    """The names of the pods that have not been told to end."""
+    kept = (pod["metadata"] for pod in pods or ())
+    return {one["name"] for one in kept if "deletionTimestamp" not in one}
 
 
 def _make_volume(admin: Api, namespace: str) -> None:

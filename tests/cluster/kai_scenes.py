@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from factory.control.kube.states import State
 from tests.cluster.api import eventually
-from tests.cluster.gangs import Gangs, bound, leaving
+from tests.cluster.gangs import Gangs, bound, staying
 
 _PATIENCE_SECONDS = 60.0
 HOLDS_SECONDS = 3.0
@@ -58,9 +58,11 @@ def waits_whole(gangs: Gangs) -> Scene:
     while time.monotonic() < held:
         scene.pods_placed_too_early += len(bound(gangs.look(second).pods))
     scene.states["waits"] = gangs.state(second)
-    gangs.remove(first)
     watch = Watch(scene)
-    watch.until("has its place", lambda: len(bound(gangs.look(second).pods)) == 3)
+    with ThreadPoolExecutor(1) as client:
+        removed = client.submit(gangs.remove, first)
+        watch.until("has its place", lambda: len(bound(gangs.look(second).pods)) == 3)
+        removed.result()
     scene.states["placed"] = gangs.reaches(second, "running")
     gangs.remove_all()
     return scene
@@ -79,9 +81,10 @@ def preempts(gangs: Gangs) -> Scene:
 def _takes(gangs: Gangs, loser: str, submit: Callable[[], str]) -> Scene:
     scene = Scene()
     scene.states["loser ran"] = gangs.reaches(loser, "running")
+    ran = staying(gangs.look(loser).pods)
     watch = Watch(scene)
     winner = submit()
-    watch.until("told to end", lambda: len(leaving(gangs.look(loser).pods)) == 3)
+    watch.until("told to end", lambda: not ran & staying(gangs.look(loser).pods))
     watch.until("known", lambda: gangs.state(loser).ended)
     scene.states["loser"] = gangs.state(loser)
     scene.states["winner waits"] = gangs.reaches(winner, "queued", 5)
