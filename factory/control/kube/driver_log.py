@@ -24,7 +24,7 @@ CLOSING_SECONDS = 15.0
 
 @dataclass(frozen=True, kw_only=True)
 class Waits:
-    """Between two connections: twice as long each time that nothing new came."""
+    """Between two connections: twice as long each time that one failed and brought nothing."""
 
     first_seconds: float = 1.0
     longest_seconds: float = 30.0
@@ -59,7 +59,7 @@ class DriverLog:
         self._thread = threading.Thread(target=self._follow, name="driver log", daemon=True)
         self.path = run.path / name
         self.problem = ""
-        """Why nothing comes at the moment, in a sentence."""
+        """Why nothing comes at the moment, in a sentence; a second or two of it are normal."""
 
     def start(self) -> None:
         """Follow the log from now on."""
@@ -100,7 +100,8 @@ class DriverLog:
             with self._copying:
                 self._tried(self._tail)
             held = time.monotonic() - since > self._waits.longest_seconds
-            wait = self._waits.first_seconds if held or self._copy.size > size else wait
+            if held or self._copy.size > size or not self.problem:
+                wait = self._waits.first_seconds
             self._ended.wait(wait)
             wait = min(2 * wait, self._waits.longest_seconds)
 

@@ -22,6 +22,7 @@ from factory.control.kube.dashboard import Dashboard
 from tests.control.a_cluster import a_cluster
 
 START_SECONDS = 300
+TRIES = 3
 
 
 @dataclass
@@ -65,6 +66,21 @@ class RayHead:
 @contextlib.contextmanager
 def ray_head() -> Generator[RayHead]:
     """On free ports, so that it disturbs nobody, and ended with everything that it started."""
+    for _ in range(TRIES):
+        head, code = _start()
+        if code == 0:
+            break
+        _end(head)
+    else:
+        raise RuntimeError(f"no Ray head could be started in {TRIES} tries; the last gave {code}")
+    try:
+        yield head
+    finally:
+        _end(head)
+
+
+def _start() -> tuple[RayHead, int]:
+    """A head, and the exit code of `ray start`, which waits for a while that cannot be changed."""
     folder = Path(tempfile.mkdtemp(prefix="head-", dir="/tmp"))
     gcs, dashboard, client = _free_ports(3)
     head = RayHead(dashboard, os.urandom(16).hex(), folder)
@@ -80,24 +96,21 @@ def ray_head() -> Generator[RayHead]:
         "num-cpus": 1,
         "object-store-memory": 100 << 20,
     }
+    command = [Path(sys.executable).with_name("ray"), "start", "--head", "--disable-usage-stats"]
     started = subprocess.Popen(
-        [
-            Path(sys.executable).with_name("ray"),
-            *("start", "--head", "--disable-usage-stats"),
-            *(f"--{name}={value}" for name, value in arguments.items()),
-        ],
+        [*command, *(f"--{name}={value}" for name, value in arguments.items())],
         env={**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": head.token},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     head.session = started.pid
-    try:
-        assert started.wait(START_SECONDS) == 0
-        yield head
-    finally:
-        head.kill()
-        shutil.rmtree(folder, ignore_errors=True)
+    return head, started.wait(START_SECONDS)
+
+
+def _end(head: RayHead) -> None:
+    head.kill()
+    shutil.rmtree(head.folder, ignore_errors=True)
 
 
 @dataclass
