@@ -1,11 +1,12 @@
 """What containers leave outside of their cluster's directory once every process is killed.
 
-Control groups and a bridge are named after the directory, mounts lie below it, and what others keep
-for it names it. A cluster without kubelets has none of these.
+Control groups, a bridge and namespaces are named after the directory, mounts lie below it, and what
+others keep for it names it. A cluster without kubelets has none of these.
 """
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -17,6 +18,9 @@ LOG_LINKS = Path("/var/log/containers")
 """Where kubelets link the logs of their containers, wherever the logs are."""
 NETWORKS = Path("/var/lib/cni/results")
 """Where containerd remembers the networks of each pod, wherever the rest of its state is."""
+
+NAMESPACES = Path("/var/tmp")  # noqa: S108  what pods mount cannot lie in their /tmp
+"""Where a cluster's namespaces lie: pods see them at their own path."""
 
 _PATIENCE_SECONDS = 10.0
 
@@ -38,6 +42,8 @@ def clear(directory: Path) -> None:
     for result in _entries(NETWORKS):
         if f'"{directory}/'.encode() in result.read_bytes():
             result.unlink(missing_ok=True)
+    for namespace in NAMESPACES.glob(f"{directory.name}-*"):
+        shutil.rmtree(namespace)
 
 
 def control_groups(name: str) -> list[Path]:

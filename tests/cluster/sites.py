@@ -1,25 +1,21 @@
 """A namespace with both of its trees, and a cluster's file whose pods see them at the same path.
 
-The namespace lies outside of /tmp, which is a pod's own. Python and the locked packages are those
-of this process, mounted where the image expects them.
+Python and the locked packages are those of this process, mounted where the image expects them.
 """
 
-import os
 import shutil
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from factory.control.clusters import Kubernetes
-from factory.namespace import Namespace
 from tests.cluster.access import factory_account
 from tests.cluster.api import Api, eventually
 from tests.cluster.kubelets import Machines
+from tests.cluster.leftovers import NAMESPACES
 
 USER = 1000
 """Whose files pods write."""
@@ -27,30 +23,17 @@ USER = 1000
 OF_IMAGE = "/opt/env/lib/python3.12/site-packages", "/opt/python"
 """Where an image with `DEPENDENCIES=mounted` looks for packages and for Python."""
 
-_WHERE = "/var/tmp"  # noqa: S108  outside of a pod's scratch space
-
 
 @dataclass(frozen=True)
 class Site:
-    """One namespace, and the way from it to a cluster."""
+    """One namespace, and a cluster whose pods see it."""
 
     root: Path
-    cluster: Kubernetes
+    cluster: dict[str, Any]
+    """The fields of its file."""
+
     api: Api
     """As the factory asks the API server."""
-
-    @property
-    def namespace(self) -> Namespace:
-        """The namespace, as the control plane sees it."""
-        return Namespace(self.root)
-
-    def open_run(self, run_id: str) -> Path:
-        """The directory of a public run, made for the user of its pods."""
-        run = self.namespace.open_run("public", run_id)
-        run.directory("messages")
-        for path in (run.path, *run.path.rglob("*")):
-            os.chown(path, USER, USER)
-        return run.path
 
 
 @contextmanager
@@ -61,23 +44,21 @@ def site(machines: Machines, name: str) -> Generator[Site]:
     account = factory_account(machines.plane, name)
     here = f"/api/v1/namespaces/{name}"
     assert eventually(lambda: admin.exists(f"{here}/serviceaccounts/default"))
-    root = Path(tempfile.mkdtemp(prefix="factory-", dir=_WHERE))
+    root = NAMESPACES / f"{machines.plane.folder.name}-{name}"
     try:
-        root.chmod(0o755)
         for tree in ("public", "private"):
-            (root / tree).mkdir()
+            (root / tree).mkdir(parents=True)
         token = machines.plane.folder / f"{name}.token"
         token.touch(mode=0o600)
         token.write_text(account.token())
-        cluster = Kubernetes.model_validate(_file(machines, name, root, token))
-        yield Site(root, cluster, account.api())
+        yield Site(root, _cluster(machines, name, root, token), account.api())
     finally:
         admin.delete(here)
-        assert eventually(lambda: not admin.items(f"{here}/pods"), seconds=120)
+        assert eventually(lambda: not admin.items(f"{here}/pods"), seconds=120)  # they mount it
         shutil.rmtree(root)
 
 
-def _file(machines: Machines, name: str, root: Path, token: Path) -> dict[str, Any]:
+def _cluster(machines: Machines, name: str, root: Path, token: Path) -> dict[str, Any]:
     """A cluster's file for these machines, which really have two cores between them."""
     sources = sysconfig.get_path("purelib"), sys.base_prefix
     return {

@@ -1,117 +1,34 @@
-"""Training in real containers of two nodes, on the factory's own image, and what its pods see."""
+"""A run from a dataset to a checkpoint, in real containers of two nodes, on the factory's image.
+
+Everything is started as a person starts it, in the checkout of a site: `factory materialize`, then
+`factory launch` with a cluster that KubeRay and two kubelets make. While it trains, a process in
+its pods tries what they may not do.
+"""
 
 import json
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from factory.control.kube.names import ROLE
-from factory.control.kube.rayjob import rayjob, secret
-from factory.control.kube.submission import Submission
 from factory.namespace import RunDirectory
 from factory.namespace.checkpoints import complete_checkpoints
+from factory.namespace.runs import list_runs
 from factory.reports import RunRecord
-from factory.spec import CodeIdentity, Launch, RunSpec
 from tests.cluster.api import Object, eventually
+from tests.cluster.checkouts import DATASET, JOB, Checkout, write_checkout
 from tests.cluster.images import Image
 from tests.cluster.kubelets import Machines
 from tests.cluster.sites import USER, Site, site
 from tests.cluster.training_image import build_image
-from tests.training.conftest import KEY, documents, pipes_environment, publish
 
 pytestmark = pytest.mark.cluster
 
 STEPS = 6
-RUN_ID = "in-containers"
-
-
-@pytest.fixture(scope="module")
-def image(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Image:
-    made = build_image(tmp_path_factory.mktemp("image"))
-    for node in machines.nodes:
-        node.add(made)
-    return made
-
-
-@pytest.fixture(scope="module")
-def here(machines: Machines, image: Image) -> Iterator[Site]:
-    with site(machines, "containers") as made:
-        secret = made.root / "private" / "letter"
-        secret.write_text("private")
-        secret.chmod(0o644)
-        public = made.root / "public"
-        (public / "there").write_text("public")
-        (public / "absolute").symlink_to(secret)
-        (public / "relative").symlink_to("../private/letter")
-        yield made
-
-
-@dataclass(frozen=True)
-class Ran:
-    """A run that has ended, whose pods are still there."""
-
-    launch: Launch
-    status: Object
-    run: RunDirectory
-    pods: list[Object]
-
-
-@pytest.fixture(scope="module")
-def ran(here: Site, image: Image) -> Ran:
-    version = publish(here.namespace, documents(12))
-    launch = Launch(
-        run_id=RUN_ID,
-        attempt=1,
-        classification="public",
-        spec=RunSpec(
-            recipe="debug.pretrain",
-            mix="smoke",
-            cluster=here.cluster.name,
-            workers=2,
-            overrides={"train.train_iters": str(STEPS), "checkpoint.save_interval": "3"},
-        ),
-        profile="cpu",
-        datasets={KEY.path: version.id},
-        image=image.reference,
-        code=CodeIdentity(commit=None, tree="test", lock="test"),
-    )
-    path = here.open_run(RUN_ID)
-    submission = Submission(
-        launch=launch,
-        cluster=here.cluster,
-        root_run_id=RUN_ID,
-        owner="test",
-        deployment="prod",
-        environment=pipes_environment(launch, path / "messages"),
-    )
-    core = f"/api/v1/namespaces/{here.cluster.namespace}"
-    jobs = f"/apis/ray.io/v1/namespaces/{here.cluster.namespace}/rayjobs"
-    here.api.create(f"{core}/secrets", secret(submission, secrets.token_urlsafe(32)))
-    here.api.create(jobs, rayjob(submission))
-
-    def ended() -> Object | None:
-        seen = here.api.get(f"{jobs}/{submission.name}").get("status", {})
-        return seen if seen.get("jobDeploymentStatus") in ("Complete", "Failed") else None
-
-    status = eventually(ended, seconds=600)
-    pods = here.api.items(f"{core}/pods")
-    assert status, [pod["status"] for pod in pods]
-    return Ran(launch, status, RunDirectory("public", RUN_ID, here.root), pods)
-
-
-def test_a_run_trains_on_two_nodes(ran: Ran) -> None:
-    assert ran.status["jobStatus"] == "SUCCEEDED", ran.status
-    record = RunRecord.model_validate_json((ran.run.path / "record.json").read_text())
-    assert record.dependencies == "mounted"
-    assert len(record.nodes) == record.world_size == 2
-    assert [one.step for one in complete_checkpoints(ran.run)] == [3, STEPS]
-    chunks = sorted((ran.run.path / "messages").glob("[0-9]*.jsonl"))
-    rows = [json.loads(line) for chunk in chunks for line in chunk.read_text().splitlines()]
-    assert [row["method"] for row in (rows[0], rows[-1])] == ["opened", "closed"]
-    assert rows[-1]["params"] == {}
-
+SETS = {"workers": 2, "overrides.train.train_iters": STEPS, "overrides.checkpoint.save_interval": 3}
+PATIENCE_SECONDS = 600.0
 
 LOOK = """
 import errno, json, os, pathlib, sys
@@ -144,15 +61,126 @@ print(json.dumps({
 """
 
 
-@pytest.fixture(scope="module", params=["head", "worker"])
-def seen(request: pytest.FixtureRequest, machines: Machines, here: Site, ran: Ran) -> Object:
-    """What a process in a pod of a public run sees and may do."""
-    pod = next(one for one in ran.pods if one["metadata"]["labels"][ROLE] == request.param)
-    (node,) = (one for one in machines.nodes if one.name == pod["spec"]["nodeName"])
-    (status,) = pod["status"]["containerStatuses"]
-    container = status["containerID"].removeprefix("containerd://")
-    python = "/opt/env/bin/python"
-    return json.loads(node.exec(container, python, "-c", LOOK, str(here.root), str(ran.run.path)))
+@pytest.fixture(scope="module")
+def here(machines: Machines) -> Iterator[Site]:
+    """A site with a private letter, and links to it among what is public."""
+    with site(machines, "containers") as made:
+        letter = made.root / "private" / "letter"
+        letter.write_text("private")
+        public = made.root / "public"
+        (public / "there").write_text("public")
+        (public / "absolute").symlink_to(letter)
+        (public / "relative").symlink_to("../private/letter")
+        yield made
+
+
+@pytest.fixture(scope="module")
+def checkout(here: Site, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    made = write_checkout(tmp_path_factory.mktemp("site"), here.root)
+    made.write_cluster(here.cluster)
+    return made
+
+
+@pytest.fixture(scope="module")
+def image(
+    machines: Machines, checkout: Checkout, tmp_path_factory: pytest.TempPathFactory
+) -> Image:
+    made = build_image(tmp_path_factory.mktemp("image"), checkout.path)
+    for node in machines.nodes:
+        node.add(made)
+    return made
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run that has ended, and what was seen from inside its pods, by the role of each."""
+
+    code: int
+    said: str
+    run: RunDirectory
+    seen: dict[str, Object]
+
+
+@pytest.fixture(scope="module")
+def ran(machines: Machines, here: Site, checkout: Checkout, image: Image) -> Ran:
+    checkout.run("materialize", DATASET)
+    sets = [f"--set={name}={value}" for name, value in (SETS | {"cluster": "north"}).items()]
+    process = checkout.start("launch", JOB, *sets, FACTORY_IMAGE=image.reference)
+    try:
+        begun = eventually(
+            lambda: process.poll() is not None or "workers" in _phases(here.root), PATIENCE_SECONDS
+        )
+        assert begun, _pods(here)
+        seen = {} if process.poll() is not None else _seen(machines, here)
+        said, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    finally:
+        process.terminate()
+        process.communicate()
+    (run,) = list_runs(here.root)
+    return Ran(process.returncode, said, run, seen)
+
+
+def _messages(root: Path) -> list[Object]:
+    chunks = sorted(root.glob("public/runs/*/messages/[0-9]*.jsonl"))
+    return [json.loads(line) for chunk in chunks for line in chunk.read_text().splitlines()]
+
+
+def _phases(root: Path) -> list[str]:
+    payloads = [row["params"].get("payload", {}) for row in _messages(root)]
+    return [one["name"] for one in payloads if one.get("kind") == "phase"]
+
+
+def _pods(here: Site) -> list[Object]:
+    return here.api.items(f"/api/v1/namespaces/{here.cluster['namespace']}/pods")
+
+
+def _seen(machines: Machines, here: Site) -> dict[str, Object]:
+    (run,) = list_runs(here.root)
+    nodes = {node.name: node for node in machines.nodes}
+    seen: dict[str, Object] = {}
+    for pod in _pods(here):
+        (status,) = pod["status"]["containerStatuses"]
+        container = status["containerID"].removeprefix("containerd://")
+        command = ["/opt/env/bin/python", "-c", LOOK, str(here.root), str(run.path)]
+        said = nodes[pod["spec"]["nodeName"]].exec(container, *command)
+        seen[pod["metadata"]["labels"][ROLE]] = json.loads(said)
+    return seen
+
+
+def test_a_launch_trains_on_two_nodes_and_saves(ran: Ran, image: Image) -> None:
+    assert ran.code == 0, ran.said
+    record = RunRecord.model_validate_json((ran.run.path / "record.json").read_text())
+    assert record.dependencies == "mounted"
+    assert record.launch.image == image.reference
+    assert len(record.nodes) == record.world_size == 2
+    assert [one.step for one in complete_checkpoints(ran.run)] == [3, STEPS]
+
+
+def test_its_messages_are_whole(ran: Ran) -> None:
+    rows = _messages(ran.run.root)
+    assert [row["method"] for row in (rows[0], rows[-1])] == ["opened", "closed"]
+    assert rows[-1]["params"] == {}, "no exception"
+    assert _phases(ran.run.root)[-1] == "done"
+
+
+def test_what_it_printed_is_kept_and_shown(ran: Ran) -> None:
+    log = (ran.run.path / "logs" / "driver.log").read_text()
+    assert "(rank 1 pid=" in log
+    assert "] done" in log
+
+
+def test_nothing_of_it_is_left_on_the_cluster(ran: Ran, here: Site) -> None:
+    space = here.cluster["namespace"]
+    assert ran.run.exists()
+    assert here.api.items(f"/apis/ray.io/v1/namespaces/{space}/rayjobs") == []
+    assert _pods(here) == []
+
+
+@pytest.fixture(params=["head", "worker"])
+def seen(request: pytest.FixtureRequest, ran: Ran) -> Object:
+    """What a process in a pod of that role sees and may do."""
+    assert request.param in ran.seen, ran.said
+    return ran.seen[request.param]
 
 
 def test_a_pod_is_nobody_in_particular(seen: Object) -> None:
@@ -162,9 +190,9 @@ def test_a_pod_is_nobody_in_particular(seen: Object) -> None:
 
 
 def test_a_pod_writes_into_its_own_run_only(seen: Object, ran: Ran) -> None:
-    own = seen["written"].pop(str(ran.run.path))
-    assert own == "written"
-    assert set(seen["written"].values()) == {"EROFS"}, seen["written"]
+    written = dict(seen["written"])
+    assert written.pop(str(ran.run.path)) == "written"
+    assert set(written.values()) == {"EROFS"}, written
 
 
 def test_a_public_run_has_no_way_to_private_data(seen: Object) -> None:

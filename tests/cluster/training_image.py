@@ -32,19 +32,19 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LEFT_OUT = ("var/cache/apt", "var/lib/apt/lists", "dev", "proc", "sys")
 
 
-def build_image(folder: Path, dependencies: str = "mounted") -> Image:
-    """The image, in an archive in that folder.
+def build_image(folder: Path, checkout: Path = CHECKOUT) -> Image:
+    """The image of a checkout whose dependencies are mounted, in an archive in that folder.
 
     Raises:
         NoContainers: a program is missing, or there is no Debian to be had.
         CalledProcessError: the Containerfile cannot be built; its output is in the error.
     """
     base = base_archive()
-    lock = hashlib.sha256((CHECKOUT / "requirements.lock").read_bytes()).hexdigest()
+    lock = hashlib.sha256((checkout / "requirements.lock").read_bytes()).hexdigest()
     commit = _run("git", "-C", str(CHECKOUT), "rev-parse", "HEAD").strip()
     arguments = {
         "BASE": f"oci-archive:{base}",
-        "DEPENDENCIES": dependencies,
+        "DEPENDENCIES": "mounted",
         "COMMIT": commit,
         "LOCK": lock,
     }
@@ -56,10 +56,10 @@ def build_image(folder: Path, dependencies: str = "mounted") -> Image:
         "build",
         "--isolation=chroot",
         "--timestamp=0",
-        f"--file={CHECKOUT / 'images' / 'Containerfile'}",
+        f"--file={checkout / 'images' / 'Containerfile'}",
         *(f"--build-arg={name}={value}" for name, value in arguments.items()),
         f"--tag={NAME}:test",
-        str(CHECKOUT),
+        str(checkout),
     )
     _run(
         *buildah,
