@@ -4,23 +4,15 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from tests.cluster.api import Api, Object
+from factory.control.clusters import chart
+from tests.cluster.api import Api
 from tests.cluster.certificates import signed_token
 from tests.cluster.control_plane import ControlPlane
 
 ACCOUNT = "factory"
 _RBAC = "rbac.authorization.k8s.io"
-_READ = ["get", "list", "watch"]
-RULES: list[Object] = [
-    {"apiGroups": ["ray.io"], "resources": ["rayjobs"], "verbs": [*_READ, "create", "delete"]},
-    {"apiGroups": ["ray.io"], "resources": ["rayclusters"], "verbs": _READ},
-    {"apiGroups": ["scheduling.run.ai"], "resources": ["podgroups"], "verbs": _READ},
-    {"apiGroups": [""], "resources": ["pods", "events"], "verbs": _READ},
-    {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
-    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "create", "delete"]},
-    {"apiGroups": [""], "resources": ["services/proxy"], "verbs": ["get", "create", "delete"]},
-]
-"""What following a run takes, in the run's own namespace."""
+RULES = [rule for rules in chart.rules().values() for rule in rules]
+"""What runs take in their own namespace, as the chart grants it."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import base64
 import contextlib
 import uuid
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,12 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.helm import COMPUTE_PLANE, Helm
 from tests.control.a_cluster import a_cluster
 
+PURPOSES = ("training", "smoke", "probe")
+NODES = {"count": 2, "cpus": 64, "memory_gib": 512, "network_devices": None}
+STORAGE: dict[str, Any] = {
+    tree: {"capacity": "1Ti", "source": {"nfs": {"server": "files.example", "path": f"/{tree}"}}}
+    for tree in ("public", "private")
+}
 _CORE = "/api/v1"
 
 
@@ -55,11 +61,13 @@ class ComputePlane:
             HelmFailed: helm or the server refused.
         """
         fields = self.cluster.model_dump(mode="json", exclude_unset=True)
-        files = {f"{self.cluster.name}.yaml": fields, "plane.yaml": {"plane": own}}
+        parent = {"parent": f"factory-{self.namespace}", **own.pop("shares", {})}
+        own = {"plane": {"shares": parent, **own}}
+        files = {f"{self.cluster.name}.yaml": fields, "plane.yaml": own}
         for name, content in files.items():
             (self.folder / name).write_text(yaml.safe_dump(content))
         values = [f"--values={self.folder / name}" for name in files]
-        where = ("--namespace", self.home, "--create-namespace")
+        where = ("--namespace", self.home)
         self.helm("upgrade", "--install", self.release, COMPUTE_PLANE, *where, *values)
 
     def take_token(self) -> None:
@@ -69,13 +77,25 @@ class ComputePlane:
         assert data is not None, "nobody has put a token into the Secret"
         Path(self.cluster.token.file or "").write_text(base64.b64decode(data["token"]).decode())
 
+    def wait_for_quota(self, pods: str) -> None:
+        """Wait until the server counts what the quota bounds; until then it makes nothing."""
+        path = f"{self.core}/resourcequotas/factory"
+        wanted = {"pods": pods, "count/rayjobs.ray.io": "200"}
+
+        def counted() -> bool:
+            status = self.plane.admin.get(path).get("status", {})
+            known = status.get("hard", {}).items() >= wanted.items()
+            return known and status.get("used", {}).keys() >= wanted.keys()
+
+        assert eventually(counted, seconds=90), self.plane.admin.get(path)
+
     def uninstall(self) -> None:
-        """Take everything away, and wait until the namespace of the runs is gone.
+        """Take away what there is of it, and wait until the namespace of the runs is gone.
 
         Raises:
             HelmFailed: as `install`.
         """
-        self.helm("uninstall", self.release, "--namespace", self.home)
+        self.helm("uninstall", self.release, "--namespace", self.home, "--ignore-not-found")
         namespace = f"{_CORE}/namespaces/{self.namespace}"
         assert eventually(lambda: not self.plane.admin.exists(namespace), seconds=60)
 
@@ -93,22 +113,26 @@ class ComputePlane:
 def compute_plane(
     plane: ControlPlane, helm: Helm, folder: Path, **changes: Any
 ) -> Generator[ComputePlane]:
-    """A release that is not installed yet; its own namespace is gone afterwards."""
+    """A release that is not installed yet, with names of its own; all is gone afterwards."""
     number = uuid.uuid4().hex[:8]
+    names = {purpose: f"{purpose}-{number}" for purpose in PURPOSES}
     fields = {
         "api_server": plane.address,
         "ca": {"file": str(plane.ca)},
         "token": {"file": str(folder / "token")},
         "namespace": f"runs-{number}",
+        "queues": {one: {"name": name, "priority_class": name} for one, name in names.items()},
         **changes,
     }
+    helm = replace(helm, kubeconfig=plane.kubeconfig)
     made = ComputePlane(
-        plane, helm, folder, a_cluster(**fields), release="gpu-west", home=f"home-{number}"
+        plane, helm, folder, a_cluster(**fields), f"plane-{number}", f"home-{number}"
     )
     home = f"{_CORE}/namespaces/{made.home}"
     plane.admin.create(f"{_CORE}/namespaces", {"metadata": {"name": made.home}})
     try:
         yield made
     finally:
+        made.uninstall()
         plane.admin.delete(home)
-        eventually(lambda: not plane.admin.exists(home), seconds=60)
+        assert eventually(lambda: not plane.admin.exists(home), seconds=60)

@@ -10,9 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cluster import builds, kai_definitions
 from tests.cluster.access import Account, factory_account
 from tests.cluster.builds import NoGo
+from tests.cluster.compute_plane import NODES, STORAGE, ComputePlane, compute_plane
 from tests.cluster.control_plane import ControlPlane, running
+from tests.cluster.helm import Helm
 from tests.cluster.kubelets import Machines, NoContainers, running_nodes
 from tests.cluster.nodes import add_node, remove_node
 
@@ -78,3 +81,28 @@ def gpu_nodes(west: ControlPlane) -> Iterator[list[str]]:
     yield names
     for name in names:
         remove_node(west.admin, name)
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    """helm, which installs nowhere yet."""
+    try:
+        return Helm(builds.program("helm"), tmp_path_factory.mktemp("helm"))
+    except NoGo as missing:
+        unavailable(str(missing))
+        raise
+
+
+@pytest.fixture(scope="module")
+def installed(
+    west: ControlPlane, helm: Helm, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ComputePlane]:
+    """A compute plane in the first cluster, which knows KAI's resources as long as that lasts."""
+    folder = tmp_path_factory.mktemp("plane")
+    with (
+        kai_definitions.served(west.admin),
+        compute_plane(west, helm, folder, nodes=NODES) as made,
+    ):
+        made.install(storage=STORAGE)
+        made.take_token()
+        yield made

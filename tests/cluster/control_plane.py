@@ -36,6 +36,8 @@ CONTROLLERS = (
     "namespace-controller",
     "node-lifecycle-controller",
     "persistentvolume-binder-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller",
     "pod-garbage-collector-controller",
     "resourceclaim-controller",
     "resourcequota-controller",

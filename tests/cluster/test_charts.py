@@ -9,10 +9,7 @@ import yaml
 
 from factory.control.kube.rayjob import rayjob
 from factory.control.kube.rights import needed
-from tests.cluster import builds
 from tests.cluster.api import Object
-from tests.cluster.builds import NoGo
-from tests.cluster.conftest import unavailable
 from tests.cluster.helm import COMPUTE_PLANE, PLATFORM, Helm, HelmFailed, one
 from tests.conftest import CHECKOUT
 from tests.control.a_cluster import CPU, a_cluster, file
@@ -23,15 +20,6 @@ pytestmark = pytest.mark.cluster
 NFS = {"nfs": {"server": "files.example", "path": "/exports/public"}}
 VOLUME = {"capacity": "1Ti", "source": NFS}
 SHAPES: list[dict[str, Any]] = [{}, CPU, {"scheduler": "default"}]
-
-
-@pytest.fixture(scope="module")
-def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
-    try:
-        return Helm(builds.program("helm"), tmp_path_factory.mktemp("helm"))
-    except NoGo as missing:
-        unavailable(str(missing))
-        raise
 
 
 def values(folder: Path, plane: dict[str, Any] | None = None, **changes: Any) -> str:

@@ -40,7 +40,8 @@ class Share(Part, frozen=True):
     """What the queue of a purpose gets, and what its runs give way to."""
 
     priority: Priority = Field(
-        description="Value of its PriorityClass, and of the queue among its siblings."
+        description="Value of its PriorityClass, and of the queue among its siblings. Kubernetes "
+        "changes no class: for another value give it another name, in `queues`."
     )
     quota_nodes: int | None = Field(
         default=None,
