@@ -1,17 +1,22 @@
-"""Jobs: the run specs of the declared training jobs, read from their files without importing them.
+"""Jobs: the declared training jobs, and their run specs read from the files without an import.
 
 Importing a job loads Dagster, which takes seconds. A spec that is not spelled out in its file is
 left out.
 """
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from factory import discovery
 from factory.spec import RunSpec
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 
 def job_specs(folder: Path | None = None) -> dict[str, RunSpec]:
@@ -23,6 +28,19 @@ def job_specs(folder: Path | None = None) -> dict[str, RunSpec]:
             name, spec = (*call.args, given.get("name"), given.get("spec"))[:2]
             if isinstance(name, ast.Constant) and (read := _spec(spec)) is not None:
                 found[str(name.value)] = read
+    return found
+
+
+def declared_jobs() -> "list[dg.JobDefinition]":
+    """The training jobs themselves, for a sensor that starts them."""
+    import dagster as dg
+
+    folder = discovery.definitions_folder()
+    found: list[dg.JobDefinition] = []
+    for file in sorted((folder / "jobs").rglob("[!_]*.py")):
+        parts = file.relative_to(folder.parent).with_suffix("").parts
+        module = importlib.import_module(".".join(parts))
+        found += [one for one in vars(module).values() if isinstance(one, dg.JobDefinition)]
     return found
 
 

@@ -40,7 +40,7 @@ class LaunchResult(BaseModel, frozen=True, extra="forbid"):
 class Request(BaseModel, frozen=True, extra="forbid"):
     """What the other process is asked for."""
 
-    kind: Literal["job", "resume", "assets"]
+    kind: Literal["job", "resume", "follow", "assets"]
     job: str = ""
     run_id: str = ""
     fresh_data: bool = False
@@ -112,6 +112,17 @@ def resume(
         redistribute=redistribute,
     )
     return _run(request, settings, progress)
+
+
+def follow(
+    run_id: str, *, settings: Settings | None = None, progress: Progress | None = None
+) -> LaunchResult:
+    """Take up a run that goes on on its cluster although nobody follows it any more.
+
+    Raises:
+        SpecError: no such run, or it does not go on; nothing was started.
+    """
+    return _run(Request(kind="follow", run_id=run_id), settings, progress)
 
 
 def materialize(

@@ -17,10 +17,13 @@ from typing import IO, Any
 import dagster as dg
 
 from factory.control.abandoned import STAGING_AGE, end_abandoned_runs
+from factory.control.adoption import left_alone
 from factory.control.execution import ASSET_JOB, Location, execute
 from factory.control.instance import ensure
+from factory.control.kube.handles import ADOPTS
 from factory.control.launch import LaunchResult, Message, Request
 from factory.control.lineage import asset_key
+from factory.control.nearest import naming
 from factory.control.resuming import RESUMES, tags_of
 from factory.control.selection import select
 from factory.control.specs import check, with_sets
@@ -71,12 +74,12 @@ def answer(request: Request, settings: Settings) -> LaunchResult:
             return _job(request, location, instance)
         if request.kind == "resume":
             return _resume(request, location, instance, settings)
+        if request.kind == "follow":
+            return _follow(request, location, instance)
         return _assets(request, chosen, location, instance)
 
 
 def _job(request: Request, location: Location, instance: dg.DagsterInstance) -> LaunchResult:
-    from factory.control.nearest import naming
-
     jobs = location.definition.get_all_jobs()
     known = {job.name: job for job in jobs if SPEC_METADATA in job.metadata}
     if request.job not in known:
@@ -105,6 +108,21 @@ def _resume(
     check(spec)
     tags = tags_of(run_id, fresh_data=request.fresh_data, redistribute=request.redistribute)
     return execute(location, before.job_name, instance, run_config=spec.model_dump(), tags=tags)
+
+
+def _follow(request: Request, location: Location, instance: dg.DagsterInstance) -> LaunchResult:
+    """The job of the run once more, which takes up what goes on instead of beginning."""
+    alone = {run.run_id: run for run in left_alone(instance)}
+    if request.run_id not in alone:
+        known = instance.get_run_by_id(request.run_id)
+        said = f"has status {known.status.value}" if known else "is not known to this Dagster"
+        raise SpecError(
+            f"Run {request.run_id} {said}, and nothing of it goes on without a process that "
+            f"follows it. {naming(request.run_id, alone) if alone else 'Nor does any other run.'}"
+        )
+    run = alone[request.run_id]
+    tags = {ADOPTS: run.run_id}
+    return execute(location, run.job_name, instance, run_config=run.run_config, tags=tags)
 
 
 def _assets(

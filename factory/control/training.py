@@ -12,6 +12,7 @@ import dagster as dg
 from pydantic import Field, create_model
 
 from factory.control import figures
+from factory.control.abandoned import owner_tags
 from factory.control.resources import RESOURCE, Factory
 from factory.diagnose.steps import step_lines
 from factory.errors import GateRefused
@@ -96,6 +97,7 @@ def train_op(context: dg.OpExecutionContext, launch: dict[str, Any]) -> None:
     from factory.namespace.specs import keep_spec
 
     factory: Factory = context.resources.factory
+    context.instance.add_run_tags(context.run_id, owner_tags())
     gate_let = Launch.model_validate(launch)
     backend = place(gate_let.spec, factory.settings, context)
     resolved = backend.adopted(gate_let.spec) or _begins(context, gate_let, backend)

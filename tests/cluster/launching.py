@@ -1,5 +1,7 @@
 """A Dagster job whose one op follows a run on a cluster of the tests, as `factory launch` would."""
 
+import json
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +9,10 @@ from typing import Any
 
 import dagster as dg
 
+from factory.control.abandoned import owner_tags
 from factory.control.clusters import Kubernetes
+from factory.control.instance import ensure
+from factory.control.kube import cluster as kube_cluster
 from factory.control.kube.api import Patience, connect
 from factory.control.kube.backend import PATIENCE, KubernetesBackend
 from factory.control.pipes import FactoryPipesClient
@@ -74,6 +79,18 @@ class Launcher:
     grace_seconds: float = 20.0
     run: RunDirectory | None = None
 
+    def as_argument(self) -> str:
+        """For `python -m tests.cluster.launching`, which launches in a process of its own."""
+        return json.dumps(
+            {
+                "settings": self.settings.model_dump(mode="json"),
+                "cluster": self.cluster.model_dump(mode="json", exclude_unset=True),
+                "image": self.image,
+                "classification": self.classification,
+                "spec": dict(self.spec),
+            }
+        )
+
     def launch(self, tags: Mapping[str, str] | None = None) -> Outcome:
         """Run to the end."""
         result = self.job().execute_in_process(
@@ -96,6 +113,7 @@ class Launcher:
         return job
 
     def _train(self, context: dg.OpExecutionContext) -> None:
+        context.instance.add_run_tags(context.run_id, owner_tags())
         backend = KubernetesBackend(
             self.settings,
             self.cluster,
@@ -141,3 +159,17 @@ def until(look: Callable[[], Any], seconds: float = 60.0) -> Any:
         assert time.monotonic() < deadline, "it did not come"
         time.sleep(0.05)
     return seen
+
+
+def _main(argument: str) -> None:
+    """Launch, with looks that follow each other as fast as in a test."""
+    kube_cluster.LOOK_SECONDS, kube_cluster.HURRY_SECONDS = 0.5, 0.2
+    given = json.loads(argument)
+    settings = Settings.model_validate(given.pop("settings"))
+    cluster = Kubernetes.model_validate(given.pop("cluster"))
+    with ensure(settings) as instance:
+        Launcher(settings, instance, cluster, **given).launch()
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])

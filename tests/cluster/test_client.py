@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,9 +14,12 @@ import dagster as dg
 import pytest
 
 from factory.control import pipes
+from factory.control.abandoned import end_abandoned_runs
+from factory.control.adoption import left_alone
 from factory.control.instance import ensure
 from factory.control.kube import cluster as kube_cluster
-from factory.settings import Settings
+from factory.control.kube.handles import ADOPTS
+from factory.settings import CHECKOUT, Settings
 from tests.cluster import nodes
 from tests.cluster.access import Account
 from tests.cluster.control_plane import ControlPlane
@@ -45,10 +50,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dg.DagsterInstanc
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path: Path, home: dg.DagsterInstance) -> Settings:
     (tmp_path / "namespace").mkdir()
     return Settings.from_environment(
-        {"FACTORY_ROOT": str(tmp_path / "namespace"), "FACTORY_STATE": str(tmp_path / "state")}
+        {
+            "FACTORY_ROOT": str(tmp_path / "namespace"),
+            "FACTORY_STATE": str(tmp_path / "state"),
+            "DAGSTER_HOME": home.root_directory,
+        }
     )
 
 
@@ -233,4 +242,55 @@ def test_an_api_server_that_is_killed_ends_nothing(
     outcome = launched.outcome()
     assert outcome.result.success, outcome.error
     assert len(stage.drivers) == 1
+    check_nothing_left(stage)
+
+
+MOMENTS: dict[str, Callable[[Stage], Any]] = {
+    "made": Stage.rayjobs,
+    "starting": lambda stage: len(stage.pods()) == 2,
+    "running": lambda stage: list(stage.root.rglob("000001.jsonl")),
+}
+
+
+@pytest.mark.parametrize("when", MOMENTS)
+def test_a_run_whose_process_is_killed_is_adopted_and_not_doubled(
+    stage: Stage, launcher: Launcher, when: str
+) -> None:
+    stage.code = OPEN + WAITS
+    command = [sys.executable, "-m", "tests.cluster.launching", launcher.as_argument()]
+    killed = subprocess.Popen(command, cwd=CHECKOUT)
+    until(lambda: MOMENTS[when](stage))
+    killed.kill()
+    killed.wait()
+    end_abandoned_runs(launcher.instance)
+    [alone] = left_alone(launcher.instance)
+    (stage.root / "go").write_text("")
+
+    outcome = launcher.launch(tags={ADOPTS: alone.run_id})
+
+    assert outcome.result.success, outcome.error
+    assert outcome.run.run_id == alone.run_id
+    assert len(stage.drivers) == 1
+    assert outcome.driver_log == "begun\n"
+    assert left_alone(launcher.instance) == []
+    check_nothing_left(stage)
+
+
+def test_what_did_well_while_nobody_followed_is_still_told(
+    stage: Stage, launcher: Launcher
+) -> None:
+    """The RayJob may be gone by then, and what it said is in the namespace."""
+    stage.code = OPEN + WAITS
+    command = [sys.executable, "-m", "tests.cluster.launching", launcher.as_argument()]
+    killed = subprocess.Popen(command, cwd=CHECKOUT)
+    until(lambda: list(stage.root.rglob("000001.jsonl")))
+    killed.kill()
+    killed.wait()
+    (stage.root / "go").write_text("")
+    until(lambda: stage.driver().poll() == 0)
+    end_abandoned_runs(launcher.instance)
+    [alone] = left_alone(launcher.instance)
+    outcome = launcher.launch(tags={ADOPTS: alone.run_id})
+    assert outcome.result.success, outcome.error
+    assert any(line.startswith("step 9/9") for line in outcome.lines)
     check_nothing_left(stage)

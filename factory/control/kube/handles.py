@@ -18,6 +18,9 @@ from factory.spec import Launch
 ADOPTS = "factory/adopts"
 """Tag of a Dagster run: the run, left alone by its process, that it takes up."""
 
+GOES_ON = "factory/goes_on"
+"""Tag of a Dagster run: `true` while an attempt that it has begun, or taken up, has not ended."""
+
 METADATA = "ai-factory/attempt"
 ROOT_TAG = "dagster/root_run_id"
 
@@ -62,6 +65,11 @@ class Journal:
             engine_event_data=EngineEventData(metadata={**metadata, METADATA: kept}),
             step_key=self.step_key,
         )
+        if handle.ended is None:
+            self._instance.add_run_tags(self.run_id, {GOES_ON: "true"})
+            return
+        for run_id in self._runs():
+            self._instance.add_run_tags(run_id, {GOES_ON: "false"})
 
     def last(self) -> Handle | None:
         """The record that was written last, of the latest attempt."""

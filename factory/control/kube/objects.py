@@ -1,8 +1,8 @@
 """Makes an attempt's objects on its cluster, or takes up those that are there; and removes them.
 
-The RayJob comes first and the Secret with its Ray token belongs to it, so that whatever removes the
-one removes the other. The kubelet waits for a Secret that is not there yet. Between the two this
-process may be killed: a RayJob without its Secret has never begun, and is made anew.
+The Secret with the run's Ray token comes first and goes last: KubeRay stops a driver with that
+token, and keeps a RayJob for ever whose token it cannot read. Each has a name that follows from the
+attempt, so whatever a process that was killed has made is met by the next one.
 """
 
 import base64
@@ -11,7 +11,7 @@ import time
 from http import HTTPStatus
 
 from factory.control.kube.api import Api, Json
-from factory.control.kube.fields import is_leaving, label, mapping, name, text
+from factory.control.kube.fields import is_leaving, label, mapping, name
 from factory.control.kube.looking import Lookout
 from factory.control.kube.names import ATTEMPT, OWNER, ROOT_RUN, STEP
 from factory.control.kube.pods import Manifest
@@ -52,12 +52,13 @@ class Objects:
             ClusterOutOfReach: ask again; what was made meanwhile is taken up then.
             ClusterError: the cluster refuses it.
         """
-        made = self._created(manifest)
-        found = made or self._api.get(f"{self._jobs}/{self._submission.name}")
+        token = self._token()
+        found = self._created(self._jobs, manifest)
+        found = found or self._api.get(f"{self._jobs}/{self._submission.name}")
         self._check_ours(found)
         if is_leaving(found):
             raise ClusterOutOfReach(f"RayJob {name(found)} is being deleted")
-        self._have_secret(found, new=made is not None)
+        self.token = token
 
     def find(self) -> bool:
         """Take up the attempt's objects without making any; whether the RayJob is there.
@@ -99,9 +100,10 @@ class Objects:
             "removes it; until then it may hold its place."
         )
 
-    def _created(self, manifest: Manifest) -> Json | None:
+    def _created(self, path: str, manifest: Manifest) -> Json | None:
+        """The new object; none where there is one of its name."""
         try:
-            return self._api.create(self._jobs, manifest)
+            return self._api.create(path, manifest)
         except ClusterRefused as refused:
             if refused.status == HTTPStatus.CONFLICT:
                 return None
@@ -117,30 +119,14 @@ class Objects:
                 f"that is not this attempt's ({said}). It is left alone; see whose it is."
             )
 
-    def _have_secret(self, found: Json, *, new: bool) -> None:
-        there = None if new else self._read_token()
-        if there is None and not new and not text(found, "status", "jobStatus"):
-            self._delete()  # it has never begun; its pods would be failing for want of the Secret
-            raise ClusterOutOfReach(f"RayJob {name(found)} has no token and is made anew")
-        self.token = there or self._create_token(text(found, "metadata", "uid"))
-
-    def _create_token(self, uid: str) -> str:
+    def _token(self) -> str:
+        """The token of the Secret that is there, of a new one if there is none."""
         token = secrets.token_urlsafe(32)
-        manifest = secret(self._submission, token)
-        owner = {
-            "apiVersion": "ray.io/v1",
-            "kind": "RayJob",
-            "name": self._submission.name,
-            "uid": uid,
-        }
-        manifest["metadata"]["ownerReferences"] = [owner]
-        try:
-            self._api.create(self._secrets, manifest)
-        except ClusterRefused as refused:
-            if refused.status != HTTPStatus.CONFLICT:
-                raise
-            return self._read_token() or token
-        return token
+        if self._created(self._secrets, secret(self._submission, token)) is not None:
+            return token
+        if (there := self._read_token()) is None:
+            raise ClusterOutOfReach(f"Secret {self._submission.secret_name} is being deleted")
+        return there
 
     def _read_token(self) -> str | None:
         try:
@@ -156,10 +142,14 @@ class Objects:
         return [f"Secret {name}"] if self._read_token() is not None else []
 
     def _delete(self) -> None:
-        """The RayJob; what belongs to it goes with it."""
-        body = {"propagationPolicy": "Background"}
+        """The RayJob, with what belongs to it; then its Secret."""
+        self._delete_one(f"{self._jobs}/{self._submission.name}")
+        if self._lookout.rayjob() is None:
+            self._delete_one(f"{self._secrets}/{self._submission.secret_name}")
+
+    def _delete_one(self, path: str) -> None:
         try:
-            self._api.delete(f"{self._jobs}/{self._submission.name}", body)
+            self._api.delete(path, {"propagationPolicy": "Background"})
         except ClusterRefused as refused:
             if refused.status != HTTPStatus.NOT_FOUND:
                 raise
