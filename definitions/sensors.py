@@ -1,6 +1,11 @@
-"""Sensors: what starts by itself. Off on a laptop and in dev until somebody turns it on."""
+"""Sensors: what starts by itself. Off on a laptop and in dev until somebody turns it on.
 
+But for `left_alone`: on a laptop it takes the place of Dagster's run monitoring.
+"""
+
+from factory.control.adoption import adoption_sensor
 from factory.control.deliveries import deliveries_sensor
+from factory.control.jobs import declared_jobs
 from factory.control.sweeping import orphans_sensor
 from factory.discovery import datasets
 from factory.settings import Settings
@@ -9,3 +14,4 @@ _settings = Settings.from_environment()
 
 new_deliveries = deliveries_sensor(datasets().values(), _settings)
 orphans = orphans_sensor(_settings)
+left_alone = adoption_sensor(declared_jobs(), _settings)

@@ -18,6 +18,7 @@ from factory.cli import (
     demo,
     dev,
     differences,
+    follow,
     launch,
     mix,
     mixture,
@@ -49,6 +50,7 @@ versions.register(app)
 differences.register(app)
 retention.register(app)
 resume.register(app)
+follow.register(app)
 mixture.register(app)
 cluster.register(app)
 orphans.register(app)
