@@ -9,8 +9,7 @@ from pathlib import Path
 
 from factory.control.clusters import Kubernetes
 from factory.control.clusters.words import unusable
-from factory.control.kube.submission import PIPES_VARIABLES, Submission
-from factory.control.nearest import naming
+from factory.control.kube.submission import PIPES_VARIABLES, Submission, no_queue
 from factory.control.reach import named_private
 from factory.errors import KeyFormatError, NamespaceError
 from factory.keys import PrivateKey, parse
@@ -46,10 +45,7 @@ def spec_refusals(spec: RunSpec, cluster: Kubernetes) -> list[str]:
     if spec.cluster != cluster.name:
         problems.append(f"cluster={spec.cluster}: this is cluster {cluster.name}.")
     if spec.purpose not in cluster.queues:
-        problems.append(
-            f"There is no queue for {spec.purpose} in {where}. "
-            + naming(spec.purpose, cluster.queues)
-        )
+        problems.append(no_queue(spec.purpose, cluster))
     problems += _of_nodes(spec, cluster)
     if spec.workers > 1 and cluster.scheduler != "kai" and not cluster.multi_node_without_gang:
         problems.append(

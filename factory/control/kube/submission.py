@@ -18,8 +18,10 @@ from factory.control.kube.names import (
     job_name,
     label_value,
 )
+from factory.control.nearest import naming
+from factory.errors import SpecError
 from factory.settings import Deployment
-from factory.spec import Launch
+from factory.spec import Launch, Purpose
 
 PIPES_VARIABLES = "DAGSTER_PIPES_"
 """How the names of the variables begin that Dagster hands to a driver."""
@@ -28,6 +30,12 @@ PIPES_VARIABLES = "DAGSTER_PIPES_"
 def installed_ray() -> str:
     """The version of Ray here, which is that of the image: both come from one lock."""
     return version("ray")
+
+
+def no_queue(purpose: Purpose, cluster: Kubernetes) -> str:
+    """What is said where a cluster has no queue for that."""
+    where = f"definitions/clusters/{cluster.name}.yaml"
+    return f"There is no queue for {purpose} in {where}. {naming(purpose, cluster.queues)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +72,12 @@ class Submission:
         """The queue of its purpose.
 
         Raises:
-            KeyError: the cluster has none; `refusals` says so in words.
+            SpecError: the cluster has none.
         """
-        return self.cluster.queues[self.launch.spec.purpose]
+        purpose = self.launch.spec.purpose
+        if purpose not in self.cluster.queues:
+            raise SpecError(no_queue(purpose, self.cluster))
+        return self.cluster.queues[purpose]
 
     @property
     def labels(self) -> dict[str, str]:

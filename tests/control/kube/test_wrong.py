@@ -6,17 +6,23 @@ shown here for anything that it takes.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import dagster as dg
 import pytest
 
+from factory.control.kube.cluster import KubernetesCluster
+from factory.control.kube.handles import Journal
 from factory.control.kube.rayjob import ENTRYPOINT, rayjob
 from factory.control.kube.submission import Submission
 from factory.errors import DeclarationError, SpecError
+from factory.namespace import Namespace
 from tests.control.kube.random_submissions import pairs
-from tests.control.kube.wrong import Asked, Fields, Wrong, hand_in
+from tests.control.kube.submissions import RUN_ID
+from tests.control.kube.wrong import Asked, Fields, Untouched, Wrong, hand_in
 from tests.control.kube.wrong_files import FILES
 from tests.control.kube.wrong_launches import LAUNCHES
 
@@ -44,6 +50,42 @@ def test_it_is_refused_before_the_server_is_asked(
         with pytest.raises((DeclarationError, SpecError)) as refused:
             hand_in(one, random, chosen, tmp_path)
         assert one.says in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as made:
+        yield made
+
+
+def _followed(chosen: Submission, instance: dg.DagsterInstance, root: Path) -> None:
+    """Submit it as a run of Dagster does."""
+    run = dg.DagsterRun(job_name="train", run_id=RUN_ID)
+    cluster = KubernetesCluster(
+        Untouched(chosen.cluster),
+        chosen,
+        Namespace(root).open_run("public", "run-1"),
+        Journal(instance, run, "train"),
+        None,
+    )
+    cluster.submit(chosen.environment)
+
+
+@pytest.mark.parametrize(
+    "one", [one for one in LAUNCHES if one.submission], ids=lambda one: one.kind
+)
+def test_who_follows_runs_refuses_it_too_and_writes_nothing_down(
+    one: Wrong,
+    valid: list[tuple[Fields, Submission]],
+    instance: dg.DagsterInstance,
+    tmp_path: Path,
+) -> None:
+    assert one.submission is not None
+    chosen = one.submission(Random(one.kind), valid[0][1])
+    with pytest.raises(SpecError) as refused:
+        _followed(chosen, instance, tmp_path)
+    assert one.says in str(refused.value)
+    assert list(instance.all_logs(RUN_ID)) == []
 
 
 def test_what_is_not_broken_reaches_the_server(

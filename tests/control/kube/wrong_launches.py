@@ -127,7 +127,7 @@ LAUNCHES = (
     Wrong(
         "a third classification",
         "A run is public or private",
-        submission=_launch(classification=("Public", "", None)),
+        submission=_launch(classification=("Public", "public ", "third")),
     ),
     Wrong("a private run without its tree", "has no private tree", submission=_no_private_tree),
     Wrong(
