@@ -41,7 +41,9 @@ def head(submission: Submission) -> Manifest:
         submission,
         role="head",
         container={
-            "env": _environment(submission, {**submission.environment, **_NO_GPUS}),
+            "env": _environment(
+                submission, {**submission.environment, **_NO_GPUS, **_stop_wait(submission)}
+            ),
             **_resources(_cpu_and_memory(shape.cpus, shape.memory_gib)),
         },
         memory_gib=shape.memory_gib,
@@ -96,6 +98,12 @@ def scheduling_labels(submission: Submission) -> dict[str, str]:
 
 _NO_GPUS = {"NVIDIA_VISIBLE_DEVICES": "void"}
 """CUDA's images ask for all GPUs of a node, and get them where nobody counts."""
+
+
+def _stop_wait(submission: Submission) -> dict[str, str]:
+    """What Ray waits for a driver that it was asked to stop; by itself it waits three seconds."""
+    seconds = math.ceil(submission.launch.grace_seconds) + CLOSING_SECONDS
+    return {"RAY_JOB_STOP_WAIT_TIME_S": str(seconds)}
 
 
 def _environment(submission: Submission, more: Mapping[str, str]) -> list[Manifest]:
