@@ -122,8 +122,10 @@ def _row(case: Case, side: str, found: list[dict[str, Any]]) -> str:
     doubled = max(one["doubled"] for one in found)
     rate = f"{(case.lines - lost) / seconds:,.0f}"
     memory = statistics.median(one["extra_mib"] for one in found)
+    cpu = statistics.median(one["cpu_seconds"] for one in found)
     return (
-        f"| {case.name} | {name} | {seconds:.1f} | {rate} | {memory:.0f} | {lost:,} | {doubled:,} |"
+        f"| {case.name} | {name} | {seconds:.1f} | {cpu:.1f} | {rate} | {memory:.1f} | "
+        f"{lost:,} | {doubled:,} |"
     )
 
 
@@ -149,12 +151,12 @@ A Ray head with token authentication runs a driver to its end; then each side re
 job, in turn, in a process of its own, and shows every line on its stdout. Ours copies the log to
 the run's directory (`DriverLog`), splits it into lines (`LineReader`), and fetches it once more to
 prove that nothing is missing; the other side is `PipesRayJobMessageReader` of dagster-ray 0.4.8.
-Seconds are from start to end, of ours with the second fetch; memory is what it takes beyond
-imports, at its peak. The first case is the median of {ROUNDS} rounds. A line is lost where it is
-not shown as it was written.
+Seconds and CPU-seconds are from start to end, of ours with the second fetch; memory is what it
+takes beyond imports, at its peak. The first case is the median of {ROUNDS} rounds. A line is lost
+where it is not shown as it was written.
 
-| log | reader | s | lines/s | MiB | lines lost | doubled |
-|---|---|---|---|---|---|---|"""
+| log | reader | s | CPU-s | lines/s | MiB | lines lost | doubled |
+|---|---|---|---|---|---|---|---|"""
 
 _TAIL = """dagster-ray's reader follows Ray's own log tail and does not connect again. Ray reads the
 file as text for it, so the tail ends for ever at the first byte that is not UTF-8."""
