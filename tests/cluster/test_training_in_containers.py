@@ -10,17 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
+from factory.control.instance import ensure
 from factory.control.kube.names import ROLE
 from factory.namespace import RunDirectory
 from factory.namespace.checkpoints import complete_checkpoints
 from factory.namespace.runs import list_runs
 from factory.reports import RunRecord
+from factory.settings import Settings
 from tests.cluster.api import Object, eventually
 from tests.cluster.checkouts import DATASET, JOB, Checkout, write_checkout
+from tests.cluster.conftest import unavailable
 from tests.cluster.images import Image
-from tests.cluster.kubelets import Machines
+from tests.cluster.kubelets import Machines, NoContainers
 from tests.cluster.sites import USER, Site, site
 from tests.cluster.training_image import build_image
 
@@ -85,7 +89,11 @@ def checkout(here: Site, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 def image(
     machines: Machines, checkout: Checkout, tmp_path_factory: pytest.TempPathFactory
 ) -> Image:
-    made = build_image(tmp_path_factory.mktemp("image"), checkout.path)
+    try:
+        made = build_image(tmp_path_factory.mktemp("image"), checkout.path)
+    except NoContainers as missing:
+        unavailable(str(missing))
+        raise
     for node in machines.nodes:
         node.add(made)
     return made
@@ -163,7 +171,18 @@ def test_its_messages_are_whole(ran: Ran) -> None:
     assert _phases(ran.run.root)[-1] == "done"
 
 
-def test_what_it_printed_is_kept_and_shown(ran: Ran) -> None:
+def test_its_page_shows_what_came_of_it(ran: Ran, checkout: Checkout) -> None:
+    with ensure(Settings.from_environment(checkout.environment)) as instance:
+        logs = instance.all_logs(ran.run.run_id, of_type=dg.DagsterEventType.STEP_OUTPUT)
+        outputs = {log.step_key: log.get_dagster_event().step_output_data for log in logs}
+    shown = outputs["train"].metadata
+    assert shown["checkpoint"].value == str(complete_checkpoints(ran.run)[-1].path)
+    assert shown["run directory"].value == str(ran.run.path)
+    assert "loss" in shown
+    assert "public/text/notes/energon/train" in str(outputs["gate"].metadata["versions"])
+
+
+def test_what_it_printed_is_kept(ran: Ran) -> None:
     log = (ran.run.path / "logs" / "driver.log").read_text()
     assert "(rank 1 pid=" in log
     assert "] done" in log
