@@ -182,7 +182,7 @@ class KubernetesCluster:
     # Looking.
 
     def _look(self) -> None:
-        if self._seen.verdict is None and not self._have_objects():
+        if not self._have_objects():
             return
         observed, queues = self._lookout.look(self._seen)
         if self._is_absent(observed):
@@ -201,17 +201,22 @@ class KubernetesCluster:
         if self._objects.token or self._manifest is None:
             return bool(self._objects.token)
         self._asked = True
+        begun = self._seen.existed or self._seen.verdict is not None
         try:
-            if self._seen.existed:
+            if begun:
                 self._objects.find()  # where it is gone, the state says what that means
                 return True
             self._objects.make(self._manifest)
-        except ClusterOutOfReach as error:
-            self._unreached(str(error))
-            return False
         except ClusterError as error:
-            self._state = State(phase="failed", reason=str(error).rstrip("."))
+            if begun or isinstance(error, ClusterOutOfReach):  # what goes on there, goes on
+                self._unreached(str(error))
+            else:
+                self._state = State(phase="failed", reason=str(error).rstrip("."))
             return False
+        except RunFailed as error:
+            self._asked = False  # what is there is not this attempt's to remove
+            self._write_down(f"{self._name} is of another run", "failed", str(error))
+            raise
         self._seen = replace(self._seen, existed=True)
         self._write_down(f"RayJob {self._name} is on cluster {self._submission.cluster.name}")
         return True

@@ -11,7 +11,7 @@ import time
 from http import HTTPStatus
 
 from factory.control.kube.api import Api, Json
-from factory.control.kube.fields import is_leaving, label, mapping, name
+from factory.control.kube.fields import is_leaving, label, mapping
 from factory.control.kube.looking import Lookout
 from factory.control.kube.names import ATTEMPT, OWNER, ROOT_RUN, STEP
 from factory.control.kube.pods import Manifest
@@ -53,11 +53,11 @@ class Objects:
             ClusterError: the cluster refuses it.
         """
         token = self._token()
-        found = self._created(self._jobs, manifest)
-        found = found or self._api.get(f"{self._jobs}/{self._submission.name}")
-        self._check_ours(found)
-        if is_leaving(found):
-            raise ClusterOutOfReach(f"RayJob {name(found)} is being deleted")
+        found = self._created(self._jobs, manifest) or self._lookout.rayjob()
+        if found is not None:
+            self._check_ours(found)
+        if found is None or is_leaving(found):  # it may be gone since it was in the way
+            raise ClusterOutOfReach(f"RayJob {self._submission.name} is being deleted")
         self.token = token
 
     def find(self) -> bool:

@@ -1,0 +1,195 @@
+"""An attempt that another process has begun, or that is not this one's at all."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from factory.control.kube import cluster as kube_cluster
+from factory.control.kube.api import Patience, connect
+from factory.control.kube.cluster import KubernetesCluster
+from factory.control.kube.handles import Handle, Journal
+from factory.control.kube.names import OWNER
+from factory.control.kube.rayjob import rayjob, secret
+from factory.control.kube.submission import Submission
+from factory.errors import RunFailed
+from factory.namespace import Namespace
+from tests.cluster.dashboard import Dashboard, Job, dashboard
+from tests.control.kube.a_server import Reply, Request, Server, serving
+from tests.control.kube.submissions import RUN_ID, submission
+
+OF_RAY = "r" * 40
+NO = Patience(connect_seconds=5.0, answer_seconds=5.0, budget_seconds=0.0)
+
+
+@dataclass
+class Cluster:
+    """An API server that knows one RayJob and its Secret, and a dashboard that knows its driver."""
+
+    server: Server
+    head: Dashboard
+    chosen: Submission
+    instance: dg.DagsterInstance
+    run: Any
+    refuses: int = 0
+    conflicts: bool = False
+    """Whether there is a RayJob of that name, for the next creation only."""
+    there: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def answer(self, request: Request) -> Reply:
+        if self.refuses:
+            return Reply(self.refuses, {"message": "the test says no"})
+        path = request.path.partition("?")[0]
+        if request.method == "DELETE":
+            self.there.pop(path, None)
+            return Reply()
+        if request.method == "POST":
+            return self.create(f"{path}/{request.body['metadata']['name']}", request.body)
+        if "?" in request.path:
+            return Reply(body={"items": []})
+        return Reply(body=self.there[path]) if path in self.there else Reply(404)
+
+    def create(self, path: str, body: dict[str, Any]) -> Reply:
+        conflicts = self.conflicts and "/rayjobs/" in path
+        if path in self.there or conflicts:
+            self.conflicts = False
+            return Reply(409, {"message": "it exists"})
+        self.there[path] = body
+        return Reply(201, body)
+
+    def has(self, labels: dict[str, str] | None = None) -> None:
+        """The attempt's objects are there, its driver has ended."""
+        name, space = self.chosen.name, self.chosen.cluster.namespace
+        job = rayjob(self.chosen)
+        job["metadata"]["labels"] |= labels or {}
+        job["status"] = {
+            "jobDeploymentStatus": "Complete",
+            "jobStatus": "SUCCEEDED",
+            "jobId": "job-1",
+            "rayClusterName": "ray-1",
+        }
+        token = secret(self.chosen, OF_RAY)
+        self.there = {
+            f"/apis/ray.io/v1/namespaces/{space}/rayjobs/{name}": job,
+            f"/api/v1/namespaces/{space}/secrets/{self.chosen.secret_name}": token,
+        }
+
+    def followed(self, handle: Handle | None = None) -> KubernetesCluster:
+        """By a process that has just begun."""
+        run = dg.DagsterRun(job_name="train", run_id=RUN_ID)
+        made = KubernetesCluster(
+            connect(self.chosen.cluster, patience=NO),
+            self.chosen,
+            self.run,
+            Journal(self.instance, run, "train"),
+            handle,
+        )
+        made.submit(self.chosen.environment)
+        return made
+
+    def handle(self, **changes: Any) -> Handle:
+        """What the process before has written down."""
+        fields: dict[str, Any] = {
+            "run_id": RUN_ID,
+            "root_run_id": RUN_ID,
+            "step_key": "train",
+            "launch": self.chosen.launch,
+            "name": self.chosen.name,
+            "made": True,
+            "raycluster": "ray-1",
+            **changes,
+        }
+        return Handle(**fields)
+
+    def asked(self, method: str) -> list[str]:
+        return [one.path for one in self.server.requests if one.method == method]
+
+
+@pytest.fixture(autouse=True)
+def at_every_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kube_cluster, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(kube_cluster, "HURRY_SECONDS", 0.0)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    token = tmp_path / "token"
+    token.write_text("t")
+    (tmp_path / "server").mkdir()
+    with (
+        serving(tmp_path / "server") as server,
+        dashboard() as head,
+        dg.DagsterInstance.ephemeral() as instance,
+    ):
+        head.token = OF_RAY
+        chosen = submission(
+            cluster={
+                "api_server": server.address,
+                "ca": {"file": str(server.ca)},
+                "token": {"file": str(token)},
+                "scheduler": "default",
+                "multi_node_without_gang": True,
+                "pod_security": "privileged",
+                "dashboard": {
+                    "route": "template",
+                    "template": f"http://{head.address}:{head.port}/{{cluster}}",
+                },
+            }
+        )
+        run = Namespace(tmp_path).open_run("public", RUN_ID)
+        instance.add_run(dg.DagsterRun(job_name="train", run_id=RUN_ID))
+        made = Cluster(server, head, chosen, instance, run)
+        server.answer = made.answer
+        yield made
+
+
+@pytest.mark.parametrize("status", [401, 403, 410, 503])
+def test_a_run_that_goes_on_is_not_ended_by_a_refusal(cluster: Cluster, status: int) -> None:
+    cluster.has()
+    cluster.refuses = status
+    followed = cluster.followed(cluster.handle())
+    assert followed.poll().phase == "unreachable"
+    cluster.refuses = 0
+    assert followed.poll().phase == "succeeded"
+    followed.leave()
+
+
+def test_a_run_that_was_never_there_is(cluster: Cluster) -> None:
+    cluster.refuses = 403
+    followed = cluster.followed()
+    assert followed.poll().phase == "failed"
+    followed.leave()
+
+
+def test_the_end_of_the_log_is_fetched_also_where_the_end_is_on_record(cluster: Cluster) -> None:
+    cluster.has()
+    job = Job("job-1", "python -m factory.training", status="SUCCEEDED")
+    job.log.data = b"the last line\n"
+    cluster.head.jobs["job-1"] = job
+    followed = cluster.followed(cluster.handle(driver_started="12", ended="succeeded"))
+    assert followed.poll().phase == "succeeded"
+    followed.stop(1.0)
+    assert followed.log.read_bytes() == b"the last line\n"
+    assert cluster.there == {}
+
+
+def test_what_is_another_runs_is_left_alone(cluster: Cluster) -> None:
+    cluster.has({OWNER: "somebody-else"})
+    followed = cluster.followed()
+    with pytest.raises(RunFailed, match="left alone"):
+        followed.poll()
+    followed.stop(1.0)
+    assert cluster.asked("DELETE") == []
+
+
+def test_a_rayjob_in_the_way_that_goes_at_once_is_no_refusal(cluster: Cluster) -> None:
+    """It was being deleted: there when this one was created, and gone for the next look."""
+    cluster.conflicts = True
+    followed = cluster.followed()
+    assert followed.poll().phase == "unreachable"
+    assert followed.poll().phase == "queued"
+    assert any("/rayjobs/" in path for path in cluster.there)
+    followed.leave()
