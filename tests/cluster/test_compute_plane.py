@@ -83,14 +83,14 @@ def test_the_pods_of_a_run_are_admitted(
     assert claims == {"namespace-public"} | own
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"hostNetwork": True}, "host namespaces"),
-        ({"securityContext": {"runAsUser": 0}}, "runAsUser=0"),
-        ({"containers": [{"name": "ray", "image": "r", "securityContext": {}}]}, "capabilities"),
-    ],
-)
+PRIVILEGED: list[tuple[dict[str, Any], str]] = [
+    ({"hostNetwork": True}, "host namespaces"),
+    ({"securityContext": {"runAsUser": 0}}, "runAsUser=0"),
+    ({"containers": [{"name": "ray", "image": "r", "securityContext": {}}]}, "capabilities"),
+]
+
+
+@pytest.mark.parametrize(("changes", "reason"), PRIVILEGED)
 def test_pods_that_may_more_are_not_admitted(
     installed: ComputePlane, changes: dict[str, Any], reason: str
 ) -> None:
