@@ -188,6 +188,13 @@ def test_what_it_printed_is_kept(ran: Ran) -> None:
     assert "] done" in log
 
 
+def test_links_of_the_namespace_hold_wherever_it_is_mounted(ran: Ran) -> None:
+    below = (ran.run.root / DATASET).rglob("*")
+    links = [path.readlink() for path in below if path.is_symlink()]
+    assert links
+    assert not any(link.is_absolute() for link in links)
+
+
 def test_nothing_of_it_is_left_on_the_cluster(ran: Ran, here: Site) -> None:
     space = here.cluster["namespace"]
     assert ran.run.exists()
