@@ -84,7 +84,8 @@ class Lookout:
             podgroups=[group] if group else [],
             events=list(self._events(clusters, pods, group)),
         )
-        self._known_pods = tuple(name(pod) for pod in pods) or self._known_pods
+        names = (*(name(pod) for pod in pods), *self._known_pods)
+        self._known_pods = tuple(dict.fromkeys(names))  # KubeRay says late that a job has failed
         return listed
 
     def _is_quiet(self, rayjob: Json | None, pods: Sequence[Json]) -> bool:
@@ -123,9 +124,10 @@ class Lookout:
         self, clusters: Sequence[Json], pods: Sequence[Json], group: Json | None
     ) -> Iterator[Json]:
         there = [pod for pod in pods if not _runs(pod)]
-        gone = set(self._known_pods) - {name(pod) for pod in pods}
+        present = {name(pod) for pod in pods}
+        gone = [one for one in self._known_pods if one not in present]
         names = [self._name, *map(name, clusters), *([name(group)] if group else [])]
-        names += [*map(name, there), *sorted(gone)][:MOST_PODS_ASKED]
+        names += [*map(name, there), *gone][:MOST_PODS_ASKED]
         path = f"/api/v1/namespaces/{self._cluster.namespace}/events"
         for one in names:
             yield from self._api.items(path, fieldSelector=f"involvedObject.name={one}")
