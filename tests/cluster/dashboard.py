@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import http.server
 import json
+import re
 import socket
 import ssl
 import threading
@@ -23,6 +24,8 @@ from tests.cluster.dashboard_log import ServedLog, serve
 
 _JOBS = "/api/jobs/"
 _LOGS = "/api/v0/logs/"
+_BEFORE = re.compile(r"^.*?(?=/api/(?:jobs|v0)/)")
+"""What leads to this dashboard: the API server's proxy, or the part of an address of its own."""
 
 
 @dataclass
@@ -181,7 +184,7 @@ def _handler(owner: Dashboard) -> type[http.server.BaseHTTPRequestHandler]:
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length) or b"{}")
             where = urllib.parse.urlsplit(self.path)
-            path = urllib.parse.unquote(where.path.rpartition("/proxy")[2])
+            path = _BEFORE.sub("", urllib.parse.unquote(where.path))
             query = dict(urllib.parse.parse_qsl(where.query))
             if not owner.lets(self.headers):
                 self._answer(HTTPStatus.UNAUTHORIZED, {"error": "no valid token"})

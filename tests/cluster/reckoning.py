@@ -1,0 +1,159 @@
+"""What came of a scene: lost and doubled, left and wrong, counted against what the driver has said.
+
+What it said lies in the namespace: numbered lines in files of its own, messages in chunks. Lines
+that a driver printed whose head died with it may never have left that head; they are told apart.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import dagster as dg
+
+from factory.control.kube.handles import handles
+from tests.cluster.faults import Expected, Fault
+from tests.cluster.launching import STEP
+from tests.cluster.scenes import Scene
+
+_MESSAGE = re.compile(r"^said: (message \d+ of \d+) ")
+_LINE = re.compile(r"line \d+ of (\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reckoning:
+    """The counts of one scene, all of which should be 0, and its end."""
+
+    messages_lost: int
+    messages_doubled: int
+    lines_lost: int
+    lines_doubled: int
+    lines_left_on_a_dead_head: int
+    runs_doubled: int
+    """Drivers beyond one for each attempt, or two at once."""
+    objects_left: int
+    wrong: int
+    """Whether the verdict is another than expected."""
+    end: str
+    """What came of it, in words."""
+    why: str = ""
+    """The last lines of the run's page, where something is wrong."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is lost, doubled, left or wrong."""
+        return not any(self.counts().values())
+
+    def counts(self) -> dict[str, int]:
+        """What should be 0."""
+        return {name: getattr(self, name) for name in COUNTED}
+
+
+COUNTED = (
+    "messages_lost",
+    "messages_doubled",
+    "lines_lost",
+    "lines_doubled",
+    "runs_doubled",
+    "objects_left",
+    "wrong",
+)
+
+
+def played(fault: Fault, scene: Scene) -> Reckoning:
+    """Play a fault, wait for the run's end, and count."""
+    fault.play(scene)
+    scene.end()
+    runs = scene.runs()
+    attempts = {
+        handle.launch.attempt: handle
+        for run in reversed(runs)
+        for _, handle in handles(scene.instance, run.run_id, STEP)
+    }
+    page = [line for run in reversed(runs) for line in _page(scene.instance, run.run_id)]
+    status = runs[0].status.value if runs else "none"
+    wrong = _is_wrong(fault.expected, status, len(attempts), page)
+    lines, dead = _lines(scene)
+    messages = _difference(_sent(scene), _shown(page))
+    counts = {
+        "messages_lost": messages[0],
+        "messages_doubled": messages[1],
+        "lines_lost": lines[0],
+        "lines_doubled": lines[1],
+        "runs_doubled": _doubled(scene, len(attempts)),
+        "objects_left": len(_left(scene)),
+        "wrong": int(wrong),
+    }
+    end = f"{status} in {len(attempts)}"
+    why = "" if not any(counts.values()) else "\n".join(page[-12:])
+    return Reckoning(**counts, lines_left_on_a_dead_head=dead, end=end, why=why)
+
+
+def _is_wrong(expected: Expected, status: str, attempts: int, page: Iterable[str]) -> bool:
+    said = any(expected.words in line for line in page)
+    return (status, attempts) != (expected.ends, expected.attempts) or not said
+
+
+def _page(instance: dg.DagsterInstance, run_id: str) -> Iterator[str]:
+    for entry in instance.all_logs(run_id):
+        yield entry.user_message
+        event = entry.dagster_event
+        if event is not None and event.event_type == dg.DagsterEventType.STEP_FAILURE:
+            error = event.step_failure_data.error
+            while error is not None:
+                yield error.message
+                error = error.cause
+
+
+def _sent(scene: Scene) -> Counter[str]:
+    sent: Counter[str] = Counter()
+    for path in scene.stage.root.rglob("messages*/**/[0-9]*.jsonl"):
+        for line in path.read_text().splitlines():
+            payload: dict[str, str] = (json.loads(line)["params"] or {}).get("payload") or {}
+            if "detail" in payload:
+                sent[payload["detail"]] += 1
+    return sent
+
+
+def _shown(page: Iterable[str]) -> Counter[str]:
+    return Counter(found[1] for line in page if (found := _MESSAGE.match(line)))
+
+
+def _lines(scene: Scene) -> tuple[tuple[int, int], int]:
+    """Lost and doubled; and those lost of drivers that died with their heads."""
+    printed = Counter(line for lines in scene.said() for line in lines)
+    logs = scene.stage.root.rglob("logs/driver*.log")
+    read = Counter(
+        line
+        for path in logs
+        for line in path.read_text(errors="replace").splitlines()
+        if _LINE.fullmatch(line)
+    )
+    killed = {str(one.pid) for one in scene.stage.drivers.values() if one.poll() == -9}
+    dead = {line for line in printed if line.rpartition(" ")[2] in killed}
+    lost, doubled = _difference(printed, read)
+    on_heads = sum((Counter({line: printed[line] for line in dead}) - read).values())
+    return (lost - on_heads, doubled), on_heads
+
+
+def _difference(had: Counter[str], seen: Counter[str]) -> tuple[int, int]:
+    """Lost; and seen more often than it was said, but for what a killed driver had not noted."""
+    return (had - seen).total(), sum(count - 1 for count in seen.values() if count > 1)
+
+
+def _doubled(scene: Scene, attempts: int) -> int:
+    at_once = (scene.stage.root / "two-at-once").exists()
+    return max(int(at_once), len(scene.stage.drivers) - attempts)
+
+
+def _left(scene: Scene) -> list[str]:
+    namespace = scene.stage.namespace
+    core, ray = f"/api/v1/namespaces/{namespace}", f"/apis/ray.io/v1/namespaces/{namespace}"
+    paths = [f"{ray}/rayjobs", f"{ray}/rayclusters", f"{core}/pods", f"{core}/secrets"]
+    return [
+        one["metadata"]["name"]
+        for path in paths
+        for one in scene.stage.admin.items(path)
+        if one.get("type", "Opaque") == "Opaque"
+    ]
