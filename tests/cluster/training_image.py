@@ -64,7 +64,6 @@ def build_image(folder: Path, checkout: Path = CHECKOUT) -> Image:
     _run(
         *buildah,
         "push",
-        "--disable-compression",
         f"--digestfile={digest}",
         f"{NAME}:test",
         f"oci-archive:{archive}:test",
