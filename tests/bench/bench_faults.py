@@ -70,6 +70,9 @@ def _table(rows: Rows, seconds: float) -> list[str]:
         "looks ten times as often as it does otherwise. How a run ended is its state and the "
         "number of its attempts. What a driver printed in its last moment on a head that died "
         f"is lost with that head, and is not counted as lost: {_on_heads(every)} lines. "
+        "KubeRay makes a new head at once, and starts the driver of the same attempt there if "
+        f"nobody has looked: {_again(every)} times. Runs doubled are two drivers at once, or one "
+        "more than attempts for any other reason. "
         f"{len(every)} runs in {seconds / 60:.0f} minutes.",
         "",
         f"| fault | when | times | how they ended | {' | '.join(columns)} |",
@@ -88,3 +91,7 @@ def _row(kind: str, when: str, some: Sequence[Reckoning]) -> str:
 
 def _on_heads(some: Sequence[Reckoning]) -> int:
     return sum(found.lines_left_on_a_dead_head for found in some)
+
+
+def _again(some: Sequence[Reckoning]) -> int:
+    return sum(found.started_again_by_kuberay for found in some)

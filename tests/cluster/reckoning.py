@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import dagster as dg
 
 from factory.control.kube.handles import handles
-from tests.cluster.faults import Expected, Fault
+from tests.cluster.fault import Expected, Fault
 from tests.cluster.launching import STEP
 from tests.cluster.scenes import Scene
 
@@ -31,7 +31,9 @@ class Reckoning:
     lines_doubled: int
     lines_left_on_a_dead_head: int
     runs_doubled: int
-    """Drivers beyond one for each attempt, or two at once."""
+    """Two drivers at once, or more than attempts, if it is not KubeRay that began another."""
+    started_again_by_kuberay: int
+    """Drivers that it started on a new head of the same attempt."""
     objects_left: int
     wrong: int
     """Whether the verdict is another than expected."""
@@ -76,18 +78,26 @@ def played(fault: Fault, scene: Scene) -> Reckoning:
     wrong = _is_wrong(fault.expected, status, len(attempts), page)
     lines, dead = _lines(scene)
     messages = _difference(_sent(scene), _shown(page))
+    two_at_once = (scene.stage.root / "two-at-once").exists()
+    more = max(0, len(scene.stage.drivers) - len(attempts))
     counts = {
         "messages_lost": messages[0],
         "messages_doubled": messages[1],
         "lines_lost": lines[0],
         "lines_doubled": lines[1],
-        "runs_doubled": _doubled(scene, len(attempts)),
+        "runs_doubled": max(int(two_at_once), 0 if fault.expected.new_head else more),
         "objects_left": len(_left(scene)),
         "wrong": int(wrong),
     }
     end = f"{status} in {len(attempts)}"
     why = "" if not any(counts.values()) else "\n".join(page[-12:])
-    return Reckoning(**counts, lines_left_on_a_dead_head=dead, end=end, why=why)
+    return Reckoning(
+        **counts,
+        started_again_by_kuberay=more if fault.expected.new_head else 0,
+        lines_left_on_a_dead_head=dead,
+        end=end,
+        why=why,
+    )
 
 
 def _is_wrong(expected: Expected, status: str, attempts: int, page: Iterable[str]) -> bool:
@@ -140,11 +150,6 @@ def _lines(scene: Scene) -> tuple[tuple[int, int], int]:
 def _difference(had: Counter[str], seen: Counter[str]) -> tuple[int, int]:
     """Lost; and seen more often than it was said, but for what a killed driver had not noted."""
     return (had - seen).total(), sum(count - 1 for count in seen.values() if count > 1)
-
-
-def _doubled(scene: Scene, attempts: int) -> int:
-    at_once = (scene.stage.root / "two-at-once").exists()
-    return max(int(at_once), len(scene.stage.drivers) - attempts)
 
 
 def _left(scene: Scene) -> list[str]:

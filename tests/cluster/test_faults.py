@@ -10,7 +10,8 @@ from factory.control.instance import ensure
 from factory.control.kube import cluster as kube_cluster
 from factory.settings import Settings
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.faults import FAULTS, Fault
+from tests.cluster.fault import Fault
+from tests.cluster.faults import FAULTS
 from tests.cluster.reckoning import played
 from tests.cluster.scenes import Theatre, theatre
 
