@@ -95,22 +95,24 @@ def _queue(name: str, gpus: int, parent: str | None = None) -> Object:
 
 def _start(plane: ControlPlane, folder: Path) -> None:
     """Start all of them, and wait until each answers."""
-    asked: dict[int, Daemon] = {}
+    asked: list[tuple[Daemon, int, str]] = []
     for program in PROGRAMS:
-        metrics, other = plane.claims.port(), plane.claims.port()
-        flags = _flags(program, f"{HOST}:{metrics}", other)
-        asked[metrics] = plane.run(folder / program, *flags, KUBECONFIG=str(plane.kubeconfig))
-    for port, daemon in asked.items():
-        daemon.wait_until(lambda port=port: says_it_is_ready(port, "/metrics"))
+        metrics, probe = plane.claims.port(), plane.claims.port()
+        flags = _flags(program, f"{HOST}:{metrics}", probe)
+        daemon = plane.run(folder / program, *flags, KUBECONFIG=str(plane.kubeconfig))
+        ready = program in ("podgroupcontroller", "podgrouper")  # the others do not say so
+        asked.append((daemon, probe, "/readyz") if ready else (daemon, metrics, "/metrics"))
+    for daemon, port, path in asked:
+        daemon.wait_until(lambda port=port, path=path: says_it_is_ready(port, path))
 
 
-def _flags(program: str, metrics: str, other: int) -> list[str]:
+def _flags(program: str, metrics: str, probe: int) -> list[str]:
     """What to start it with: where it tells of itself, and a port for what else it serves."""
     if program == "scheduler":
         period = "--schedule-period=300ms"
-        return [f"--listen-address={metrics}", f"--plugin-server-port={other}", period]
+        return [f"--listen-address={metrics}", f"--plugin-server-port={probe}", period]
     if program == "queuecontroller":
         return [f"--metrics-listen-address={metrics}", "--enable-webhook=false"]
-    flags = [f"--metrics-bind-address={metrics}", f"--health-probe-bind-address={HOST}:{other}"]
+    flags = [f"--metrics-bind-address={metrics}", f"--health-probe-bind-address={HOST}:{probe}"]
     webhook = ["--enable-podgroup-webhook=false"] if program == "podgroupcontroller" else []
     return flags + webhook
