@@ -44,7 +44,7 @@ def test_a_gang_waits_whole_and_says_why(runs: Gangs) -> None:
     waits = scene.states["waits"]
     assert (waits.phase, waits.verdict) == ("queued", None)
     assert waits.reason.startswith(
-        "queue training, 8 of 16 GPUs in use; 2 of 3 pods fit, short of 8 GPUs; waiting "
+        "queue training, 8 of 16 GPUs in use; 1 of 3 pods fits, short of 8 GPUs; waiting "
     )
     assert scene.states["placed"].phase == "running"
 
