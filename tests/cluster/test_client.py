@@ -1,5 +1,6 @@
 """A run on a real API server with KubeRay: pods are played, the driver and all else is real."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -30,6 +31,9 @@ from tests.control.a_cluster import a_cluster
 from tests.control.kube.submissions import IMAGE
 
 pytestmark = pytest.mark.cluster
+
+ADDRESSES = itertools.count(os.getpid() % 2000 * 100)
+"""Each test has another: what is left of a test that failed finds no dashboard."""
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +68,7 @@ def settings(tmp_path: Path, home: dg.DagsterInstance) -> Settings:
 @pytest.fixture
 def stage(west: ControlPlane, training: str, settings: Settings) -> Iterator[Stage]:
     with (
-        an_address(os.getpid() % 60000) as address,
+        an_address(next(ADDRESSES)) as address,
         dashboard(address, port=PORT) as told,
     ):
         told.stopping = set()
@@ -107,6 +111,14 @@ def check_nothing_left(stage: Stage) -> None:
     assert stage.pods() == []
     secrets = stage.admin.items(f"/api/v1/namespaces/{stage.namespace}/secrets")
     assert [one for one in secrets if one["type"] == "Opaque"] == []
+
+
+def said(launcher: Launcher) -> str:
+    """What the page of the run that goes on says."""
+    (run,) = launcher.instance.get_runs(
+        dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]), limit=1
+    )
+    return "\n".join(one.user_message for one in launcher.instance.all_logs(run.run_id))
 
 
 class Launched:
@@ -207,7 +219,7 @@ def test_a_head_that_is_lost_is_answered_with_another_attempt(
     stage.code = OPEN + WAITS
     launched = Launched(launcher)
     until(lambda: list(stage.root.rglob("000001.jsonl")))
-    until(lambda: stage.heads)
+    until(lambda: "its driver runs on" in said(launcher))
     (stage.root / "go").write_text("")
     head = next(iter(stage.heads.values()))
     os.kill(stage.driver().pid, signal.SIGSTOP)

@@ -21,6 +21,7 @@ from factory.control.kube.handles import Handle, Journal
 from factory.control.kube.looking import Lookout
 from factory.control.kube.mounts import refuse_links
 from factory.control.kube.objects import BEYOND_GRACE_SECONDS, Objects
+from factory.control.kube.record import Record
 from factory.control.kube.submission import Submission
 from factory.control.owner import owner
 from factory.errors import RunFailed
@@ -113,9 +114,10 @@ class KubernetesBackend:
         try:
             if last is not None and last.launch.attempt < launch.attempt:
                 self._remove(api, last)
+            submission = self._submission(launch)
             same = last if last is not None and last.launch.attempt == launch.attempt else None
             return KubernetesCluster(
-                api, self._submission(launch), run_directory, self._journal, same
+                api, submission, run_directory, Record(self._journal, submission, same)
             )
         except BaseException:
             api.close()

@@ -12,8 +12,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import dagster as dg
-
 from factory.control.answers import Verdict
 from factory.control.backend import Phase, State
 from factory.control.clocks import REACH_LIMIT_SECONDS
@@ -22,15 +20,15 @@ from factory.control.kube.api import Api
 from factory.control.kube.dashboard import Dashboard
 from factory.control.kube.driver_log import DriverLog
 from factory.control.kube.fields import Object, is_leaving, text
-from factory.control.kube.handles import Handle, Journal
 from factory.control.kube.looking import Lookout, head_of
 from factory.control.kube.objects import BEYOND_GRACE_SECONDS, Objects
-from factory.control.kube.observed import Observed, Seen
+from factory.control.kube.observed import Observed
 from factory.control.kube.ownership import hand_over
 from factory.control.kube.pods import Manifest
 from factory.control.kube.rayjob import rayjob
+from factory.control.kube.record import Record
 from factory.control.kube.submission import Submission
-from factory.errors import ClusterError, ClusterOutOfReach, RunFailed
+from factory.errors import ClusterError, ClusterOutOfReach, FactoryError, RunFailed
 from factory.namespace import RunDirectory
 
 LOOK_SECONDS = 5.0
@@ -74,21 +72,18 @@ class KubernetesCluster:
         api: Api,
         submission: Submission,
         run_directory: RunDirectory,
-        journal: Journal,
-        handle: Handle | None,
+        record: Record,
     ) -> None:
-        """`handle` is the record of a process before this one that began the same attempt."""
         self._api = api
         self._submission = submission
         self._run = run_directory
-        self._journal = journal
-        self._handle = handle
+        self._record = record
         self._lookout = Lookout(api, submission)
         self._objects = Objects(api, submission, self._lookout)
         self._manifest: Manifest | None = None
-        self._asked = handle is not None
+        self._asked = record.begun
         """Whether anything may be on the cluster."""
-        self._seen = _seen(handle)
+        self._seen = record.seen
         self._observed: Observed | None = None
         self._found = states.State(phase="queued")
         self._state = State(phase="queued")
@@ -121,8 +116,7 @@ class KubernetesCluster:
         submission = replace(self._submission, environment=environment)
         self._manifest = rayjob(submission)
         hand_over(self._run, submission.cluster)
-        if self._handle is None:
-            self._write_down(f"attempt {submission.launch.attempt} is submitted as {self._name}")
+        self._record.begin()
         self._driver_log.start()
 
     def poll(self) -> State:
@@ -141,7 +135,7 @@ class KubernetesCluster:
         found = {
             "cluster": cluster.name,
             "queue": self._submission.queue.name,
-            "RayJob": f"{cluster.namespace}/{self._name}",
+            "RayJob": f"{cluster.namespace}/{self._submission.name}",
             "image": self._submission.launch.image or "",
             "attempt": str(self._submission.launch.attempt),
         }
@@ -175,10 +169,6 @@ class KubernetesCluster:
             self._api.close()
             self._stopped = True
 
-    @property
-    def _name(self) -> str:
-        return self._submission.name
-
     # Looking.
 
     def _look(self) -> None:
@@ -191,7 +181,7 @@ class KubernetesCluster:
         self._observed = observed
         self._seen = observed.remembered()
         found = states.state_of(replace(observed, paused=self._is_paused(observed)), queues)
-        self._note(found)
+        self._record.note(self._seen, found, self._nodes())
         self._found, self._state = found, _told(found)
         hurry = self._state.phase in ("stopping", "unknown") or not observed.deployment_status
         self._next_look = time.monotonic() + (HURRY_SECONDS if hurry else LOOK_SECONDS)
@@ -215,14 +205,17 @@ class KubernetesCluster:
             return False
         except RunFailed as error:
             self._asked = False  # what is there is not this attempt's to remove
-            self._write_down(f"{self._name} is of another run", "failed", str(error))
+            words = f"{self._submission.name} is of another run"
+            self._record.end(self._seen, "failed", str(error), words)
             raise
         self._seen = replace(self._seen, existed=True)
-        self._write_down(f"RayJob {self._name} is on cluster {self._submission.cluster.name}")
+        self._record.made(self._seen)
         return True
 
     def _unreached(self, why: str) -> None:
-        blind = Observed(name=self._name, now=datetime.now(UTC), unreachable=why, seen=self._seen)
+        blind = Observed(
+            name=self._submission.name, now=datetime.now(UTC), unreachable=why, seen=self._seen
+        )
         self._state = _told(states.state_of(replace(blind, paused=self._is_paused(blind))))
         self._next_look = time.monotonic() + HURRY_SECONDS
 
@@ -238,42 +231,6 @@ class KubernetesCluster:
             return False
         since = self._unreachable_since = self._unreachable_since or time.monotonic()
         return time.monotonic() - since > REACH_LIMIT_SECONDS
-
-    def _note(self, found: states.State) -> None:
-        """What another process would have to know, as soon as it is known."""
-        kept = self._handle
-        if kept is None:
-            return
-        if self._seen.driver_started and not kept.driver_started:
-            self._write_down(f"its driver runs on {', '.join(self._nodes())}")
-        elif self._seen.cluster and not kept.raycluster:
-            self._write_down(f"KubeRay has made its cluster {self._seen.cluster}")
-        if found.verdict is not None and kept.ended is None:
-            self._write_down(
-                f"attempt {self._submission.launch.attempt} has ended: {found.verdict}",
-                found.verdict,
-                found.reason,
-            )
-
-    def _write_down(self, message: str, ended: Verdict | None = None, reason: str = "") -> None:
-        launch = self._submission.launch
-        self._handle = Handle(
-            run_id=self._journal.run_id,
-            root_run_id=self._submission.root_run_id,
-            step_key=self._submission.step_key,
-            launch=launch,
-            name=self._name,
-            made=self._seen.existed,
-            raycluster=self._seen.cluster,
-            driver_started=self._seen.driver_started,
-            submitted_at=self._handle.submitted_at if self._handle else time.time(),
-            ended=ended,
-            reason=reason,
-        )
-        shown: dict[str, dg.MetadataValue] = {"cluster": dg.MetadataValue.text(launch.spec.cluster)}
-        if self._seen.cluster:
-            shown["Ray dashboard"] = dg.MetadataValue.url(self._address())
-        self._journal.record(self._handle, message, **shown)
 
     # Ray's dashboard.
 
@@ -303,7 +260,7 @@ class KubernetesCluster:
     def _let_end(self, grace_seconds: float) -> None:
         """Tell a driver that runs to stop; give pods that are told to stop the time to save."""
         deadline = time.monotonic() + grace_seconds
-        if not self._found.ended and self._found.phase == "running" and grace_seconds:
+        if not self._found.ended and grace_seconds:  # KubeRay is some seconds behind the driver
             dashboard = self._dashboard()
             with contextlib.suppress(ClusterError):
                 if dashboard is None or not dashboard.stop_job(self._job_id()):
@@ -332,16 +289,17 @@ class KubernetesCluster:
         if self._found.verdict == "succeeded" or not head:
             return
         path = f"/api/v1/namespaces/{self._submission.cluster.namespace}/pods/{head}/log"
-        with contextlib.suppress(ClusterError, OSError, RunFailed):
+        with contextlib.suppress(FactoryError, OSError):
             data = self._api.read(path, container="ray-head", limitBytes=str(HEAD_LOG_BYTES))
             self._run.create(f"logs/ray/{head}.log", data)
 
     def _end(self) -> None:
         """Write down how it ended, delete everything of it, and prove that it is gone."""
-        if self._handle is not None and self._handle.ended is None:
+        if not self._record.ended:
             ended: Verdict = "failed" if self._state.phase == "failed" else "cancelled"
             reason = self._state.reason if ended == "failed" else "it was stopped by the factory"
-            self._write_down(f"attempt {self._submission.launch.attempt} is stopped", ended, reason)
+            words = f"attempt {self._submission.launch.attempt} is stopped"
+            self._record.end(self._seen, ended, reason, words)
         grace = self._submission.cluster.grace_seconds
         self._objects.remove(grace + BEYOND_GRACE_SECONDS)
 
@@ -353,16 +311,4 @@ def _told(found: states.State) -> State:
         advice=found.advice,
         evidence=found.evidence,
         exit_code=found.exit_code,
-    )
-
-
-def _seen(handle: Handle | None) -> Seen:
-    if handle is None:
-        return Seen()
-    return Seen(
-        existed=handle.made,
-        cluster=handle.raycluster,
-        driver_started=handle.driver_started,
-        verdict=handle.ended,
-        reason=handle.reason,
     )

@@ -23,6 +23,9 @@ LOOK_AGAIN_SECONDS = 1.0
 BEYOND_GRACE_SECONDS = 120.0
 """Beyond what its pods get to end: for KubeRay, the garbage collector and the kubelets."""
 
+_UNCOUNTED = "status unknown for quota"
+"""How the API server refuses everything while the controller has not yet counted a new quota."""
+
 _OURS = (OWNER, ROOT_RUN, STEP, ATTEMPT)
 
 
@@ -107,6 +110,8 @@ class Objects:
         except ClusterRefused as refused:
             if refused.status == HTTPStatus.CONFLICT:
                 return None
+            if _UNCOUNTED in str(refused):
+                raise ClusterOutOfReach(str(refused)) from None
             raise
 
     def _check_ours(self, found: Json) -> None:

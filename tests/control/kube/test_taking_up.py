@@ -14,6 +14,7 @@ from factory.control.kube.cluster import KubernetesCluster
 from factory.control.kube.handles import Handle, Journal
 from factory.control.kube.names import OWNER
 from factory.control.kube.rayjob import rayjob, secret
+from factory.control.kube.record import Record
 from factory.control.kube.submission import Submission
 from factory.errors import RunFailed
 from factory.namespace import Namespace
@@ -84,8 +85,7 @@ class Cluster:
             connect(self.chosen.cluster, patience=NO),
             self.chosen,
             self.run,
-            Journal(self.instance, run, "train"),
-            handle,
+            Record(Journal(self.instance, run, "train"), self.chosen, handle),
         )
         made.submit(self.chosen.environment)
         return made

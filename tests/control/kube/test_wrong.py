@@ -17,6 +17,7 @@ import pytest
 from factory.control.kube.cluster import KubernetesCluster
 from factory.control.kube.handles import Journal
 from factory.control.kube.rayjob import ENTRYPOINT, rayjob
+from factory.control.kube.record import Record
 from factory.control.kube.submission import Submission
 from factory.errors import DeclarationError, SpecError
 from factory.namespace import Namespace
@@ -65,8 +66,7 @@ def _followed(chosen: Submission, instance: dg.DagsterInstance, root: Path) -> N
         Untouched(chosen.cluster),
         chosen,
         Namespace(root).open_run("public", "run-1"),
-        Journal(instance, run, "train"),
-        None,
+        Record(Journal(instance, run, "train"), chosen, None),
     )
     cluster.submit(chosen.environment)
 
