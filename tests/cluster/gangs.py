@@ -5,7 +5,6 @@ nodes have no kubelets, and their pods fare well (`played`).
 """
 
 import contextlib
-import os
 import uuid
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -158,7 +157,7 @@ def gangs(plane: ControlPlane, folder: Path) -> Generator[Gangs]:
         add_node(admin, name)
     try:
         with (
-            an_address(os.getpid() % 60000) as address,
+            an_address() as address,
             dashboard(address, port=PORT) as told,
             playing(admin, namespace, told),
         ):

@@ -6,7 +6,6 @@ may go on and the rest at once: what it said lies in the namespace, whatever any
 """
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -266,7 +265,7 @@ def theatre(plane: ControlPlane, instance: dg.DagsterInstance, folder: Path) -> 
     (folder / "gateway").mkdir()
     try:
         with (
-            an_address((os.getpid() + 30000) % 60000) as address,
+            an_address() as address,
             dashboard(address, port=PORT) as told,
             gateway(folder / "gateway", plane.address, plane.ca) as (made, door),
         ):

@@ -5,6 +5,7 @@ to. A driver gets what Pipes handed to the head's container, and writes into the
 """
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -25,6 +26,7 @@ from tests.cluster.dashboard import Dashboard, Job
 PORT = 8265
 _LOOK_SECONDS = 0.1
 _PASSING = (404, 409)
+_ADDRESSES = itertools.count(os.getpid() % 2000 * 100)
 
 
 @dataclass
@@ -199,8 +201,12 @@ def staged(stage: Stage) -> Generator[Stage]:
 
 
 @contextlib.contextmanager
-def an_address(number: int) -> Generator[str]:
-    """An address of this machine's that is not its loopback's; needs root."""
+def an_address() -> Generator[str]:
+    """An address of this machine's that is not its loopback's, and is given once; needs root.
+
+    Whoever keeps a connection to the dashboard that had it before would go on asking that one.
+    """
+    number = next(_ADDRESSES)
     address = f"10.{number // 62500 % 4 + 250}.{number // 250 % 250 + 1}.{number % 250 + 1}"
     _ip("add", address)
     try:

@@ -1,6 +1,5 @@
 """A run on a real API server with KubeRay: pods are played, the driver and all else is real."""
 
-import itertools
 import os
 import signal
 import subprocess
@@ -31,9 +30,6 @@ from tests.control.a_cluster import a_cluster
 from tests.control.kube.submissions import IMAGE
 
 pytestmark = pytest.mark.cluster
-
-ADDRESSES = itertools.count(os.getpid() % 2000 * 100)
-"""Each test has another: what is left of a test that failed finds no dashboard."""
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +64,7 @@ def settings(tmp_path: Path, home: dg.DagsterInstance) -> Settings:
 @pytest.fixture
 def stage(west: ControlPlane, training: str, settings: Settings) -> Iterator[Stage]:
     with (
-        an_address(next(ADDRESSES)) as address,
+        an_address() as address,
         dashboard(address, port=PORT) as told,
     ):
         told.stopping = set()
