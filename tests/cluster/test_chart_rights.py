@@ -54,9 +54,17 @@ def test_it_has_no_other_right(installed: ComputePlane) -> None:
         for right in needed(installed.cluster)
         for verb in right.verbs
     }
-    assert granted(installed.api, installed.namespace) == wanted
+    everywhere = {("scheduling.run.ai", "queues", "get")}  # by name: see the next test
+    assert granted(installed.api, installed.namespace) == wanted | everywhere
     for namespace in ("default", "kube-system", installed.home):
-        assert granted(installed.api, namespace) == set()
+        assert granted(installed.api, namespace) == everywhere
+
+
+def test_of_the_queues_it_sees_its_own(installed: ComputePlane) -> None:
+    path = "/apis/scheduling.run.ai/v2/queues"
+    for queue in installed.cluster.queues.values():
+        assert installed.api.ask("GET", f"{path}/{queue.name}").ok
+    assert installed.api.ask("GET", f"{path}/another").status == FORBIDDEN
 
 
 def granted(api: Api, namespace: str) -> set[tuple[str, str, str]]:
