@@ -27,9 +27,10 @@ type Phase = Literal[
     "failed",
     "evicted",
     "lost",
+    "gone",
 ]
 
-_ENDED = frozenset[Phase]({"succeeded", "failed", "evicted", "lost"})
+_ENDED = frozenset[Phase]({"succeeded", "failed", "evicted", "lost", "gone"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -215,8 +215,8 @@ class _Following:
         """Show what the run wrote up to its end."""
         for lines in self._lines.finish():
             self._show(lines)
-        succeeded = self._state.phase == "succeeded"
-        self._reader.finish(LATE_CLOSE_SECONDS if succeeded and self._reader.opened else 0.0)
+        may_have_closed = self._state.phase in ("succeeded", "gone") and self._reader.opened
+        self._reader.finish(LATE_CLOSE_SECONDS if may_have_closed else 0.0)
 
     @property
     def taken(self) -> Literal["evicted", "lost"] | None:

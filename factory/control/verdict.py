@@ -26,6 +26,9 @@ PREEMPTED = 75
 PREEMPTED_WORDS = f"its driver was told to stop, and ended in order (exit code {PREEMPTED})"
 
 
+_CLOSING_DECIDES = frozenset({"succeeded", "gone"})
+
+
 def judge(
     state: State,
     *,
@@ -35,14 +38,14 @@ def judge(
     log: Path,
     classification: Classification,
 ) -> None:
-    """Return if the run succeeded.
+    """Return if the run succeeded. Of a run whose cluster was taken away, its own word decides.
 
     Raises:
         RunFailed: it did not. The message begins with the exception that the driver closed with,
             where there is one, and ends with the last lines of its log. Of a private run neither is
             repeated, because either may hold a row: the message says where the log is.
     """
-    if state.phase == "succeeded" and closed and exception is None:
+    if state.phase in _CLOSING_DECIDES and closed and exception is None:
         return
     private = classification == "private"
     parts: list[str] = []

@@ -60,7 +60,7 @@ _VERDICTS: Mapping[Verdict, Phase] = {
     "evicted": "evicted",
     "lost": "lost",
     "cancelled": "failed",
-    "gone": "failed",
+    "gone": "gone",
 }
 
 

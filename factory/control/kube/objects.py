@@ -55,6 +55,8 @@ class Objects:
             ClusterOutOfReach: ask again; what was made meanwhile is taken up then.
             ClusterError: the cluster refuses it.
         """
+        if (there := self._lookout.rayjob()) is not None:
+            self._check_ours(there)  # before a Secret is made for what is another's
         token = self._token()
         found = self._created(self._jobs, manifest) or self._lookout.rayjob()
         if found is not None:

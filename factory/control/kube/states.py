@@ -170,6 +170,10 @@ def _complete(observed: Observed) -> State:
 def _failed(observed: Observed) -> State:
     """Many things make a job fail that are no failure of it; the driver's own refusal is one."""
     code = exit_code(observed)
+    if code == SUPERSEDED and (taken := lost(observed)):
+        # KubeRay has made another head and started the driver again, whom the first one's claim
+        # on the attempt has kept out. What ended the attempt is the loss of the first.
+        return replace(_taken("lost", taken), exit_code=code)
     if code not in _DRIVERS_OWN:
         taken = _from_outside(observed)
         if taken is not None:

@@ -266,6 +266,14 @@ def test_a_driver_that_refuses_would_refuse_again(code: int) -> None:
     assert (state.verdict, state.exit_code) == ("failed", code)
 
 
+def test_a_driver_that_kuberay_starts_again_is_kept_out_and_its_attempt_was_lost() -> None:
+    said = "Job entrypoint command failed with exit code 4"
+    job = failed(message=said, rayJobInfo={"startTime": made.at(10)})
+    seen = Seen(existed=True, cluster=made.CLUSTER, driver_started=made.at(90))
+    state = state_of(made.observed(job, made.gang(), seen=seen))
+    assert (state.verdict, state.exit_code) == ("lost", 4)
+
+
 def test_a_head_that_is_gone_is_believed_when_two_things_say_so() -> None:
     workers = [made.pod(number=1), made.pod(number=2)]
     gone = made.raycluster(head=False)
