@@ -1,6 +1,6 @@
 """Sensors: what starts by itself. Off on a laptop and in dev until somebody turns it on.
 
-But for `left_alone`: on a laptop it takes the place of Dagster's run monitoring.
+But for `left_alone`: a run that goes on is never left to itself.
 """
 
 from factory.control.adoption import adoption_sensor
@@ -14,4 +14,4 @@ _settings = Settings.from_environment()
 
 new_deliveries = deliveries_sensor(datasets().values(), _settings)
 orphans = orphans_sensor(_settings)
-left_alone = adoption_sensor(declared_jobs(), _settings)
+left_alone = adoption_sensor(declared_jobs())

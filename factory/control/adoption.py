@@ -1,8 +1,9 @@
 """Adoption: a run on a cluster goes on without the process that followed it, and another follows.
 
-Where a service runs the factory, Dagster's run monitoring starts such a process again. On a laptop
-nothing does: the sensor `left_alone` looks for runs whose process is provably gone, and has another
-Dagster run take each up. `factory follow` does the same by hand.
+Its process was killed, or told to end where a service moves it (`pipes`). Dagster's run monitoring
+starts a process that crashed again, for the same Dagster run; a run that has failed with its
+process is not started again by anything. The sensor `left_alone` has another Dagster run take each
+of those up, and `factory follow` does it by hand.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,6 @@ import dagster as dg
 
 from factory.control.abandoned import end_abandoned_runs
 from factory.control.kube.handles import ADOPTS, GOES_ON
-from factory.settings import Settings
 
 SECONDS_BETWEEN = 30
 
@@ -27,7 +27,7 @@ def left_alone(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     return [run for run in instance.get_runs(failed) if not _is_followed(instance, run)]
 
 
-def adoption_sensor(jobs: Sequence[dg.JobDefinition], settings: Settings) -> dg.SensorDefinition:
+def adoption_sensor(jobs: Sequence[dg.JobDefinition]) -> dg.SensorDefinition:
     """The sensor `left_alone` over the training jobs; on without being turned on."""
 
     def sense(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
@@ -43,16 +43,14 @@ def adoption_sensor(jobs: Sequence[dg.JobDefinition], settings: Settings) -> dg.
         if not found:
             yield dg.SkipReason("every run on a cluster is followed by its process")
 
-    monitored = settings.deployment != "laptop"
-    status = dg.DefaultSensorStatus
     return dg.SensorDefinition(
         name="left_alone",
         evaluation_fn=sense,
         jobs=jobs,
         minimum_interval_seconds=SECONDS_BETWEEN,
-        default_status=status.STOPPED if monitored else status.RUNNING,
+        default_status=dg.DefaultSensorStatus.RUNNING,
         description="Takes up runs that go on on a cluster although the process that followed "
-        "them is gone. Needless where Dagster's run monitoring starts such processes again.",
+        "them is gone.",
     )
 
 

@@ -1,0 +1,127 @@
+"""Which runs go on without a process, and what takes them up."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+
+import dagster as dg
+import pytest
+
+from factory.control.adoption import adoption_sensor, left_alone
+from factory.control.jobs import declared_jobs
+from factory.control.kube.handles import ADOPTS, GOES_ON, Handle, Journal, root_of
+from tests.control.kube.submissions import launch
+
+STEP = "train"
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as opened:
+        yield opened
+
+
+def a_run(
+    instance: dg.DagsterInstance, status: str = "FAILURE", tags: Mapping[str, str] | None = None
+) -> dg.DagsterRun:
+    made = dg.DagsterRun(
+        job_name="smoke",
+        run_id=str(uuid.uuid4()),
+        status=dg.DagsterRunStatus[status],
+        tags=dict(tags or {}),
+        run_config={"seed": 7},
+    )
+    return instance.add_run(made)
+
+
+def handle(run: dg.DagsterRun, **changes: object) -> Handle:
+    fields: dict[str, object] = {
+        "run_id": run.run_id,
+        "root_run_id": run.run_id,
+        "step_key": STEP,
+        "launch": launch(),
+        "name": "run-1",
+        **changes,
+    }
+    return Handle.model_validate(fields)
+
+
+@pytest.mark.parametrize(
+    ("status", "goes_on", "alone"),
+    [
+        ("FAILURE", "true", True),
+        ("FAILURE", "false", False),
+        ("FAILURE", None, False),
+        ("CANCELED", "true", False),  # a person wanted its end: what is left is an orphan
+        ("SUCCESS", "true", False),
+        ("STARTED", "true", False),  # its process may be started again for the same run
+    ],
+)
+def test_a_run_is_alone_if_it_failed_and_goes_on(
+    instance: dg.DagsterInstance, status: str, goes_on: str | None, alone: bool
+) -> None:
+    run = a_run(instance, status, {GOES_ON: goes_on} if goes_on else {})
+    assert [one.run_id for one in left_alone(instance)] == ([run.run_id] if alone else [])
+
+
+def test_it_is_not_alone_while_another_takes_it_up(instance: dg.DagsterInstance) -> None:
+    run = a_run(instance, tags={GOES_ON: "true"})
+    a_run(instance, "STARTING", {ADOPTS: run.run_id})
+    assert left_alone(instance) == []
+
+
+def test_of_a_chain_the_last_one_is_alone(instance: dg.DagsterInstance) -> None:
+    run = a_run(instance, tags={GOES_ON: "true"})
+    second = a_run(instance, tags={ADOPTS: run.run_id, GOES_ON: "true"})
+    assert [one.run_id for one in left_alone(instance)] == [second.run_id]
+    assert root_of(instance, second) == run.run_id
+
+
+def test_one_that_failed_before_it_had_taken_anything_up_changes_nothing(
+    instance: dg.DagsterInstance,
+) -> None:
+    run = a_run(instance, tags={GOES_ON: "true"})
+    a_run(instance, "FAILURE", {ADOPTS: run.run_id})
+    assert [one.run_id for one in left_alone(instance)] == [run.run_id]
+
+
+def test_the_sensor_asks_for_the_same_job_with_the_same_configuration(
+    instance: dg.DagsterInstance,
+) -> None:
+    run = a_run(instance, tags={GOES_ON: "true"})
+    context = dg.build_sensor_context(instance=instance)
+    asked = list(adoption_sensor(declared_jobs())(context))  # type: ignore[call-overload]
+    [request] = asked
+    assert isinstance(request, dg.RunRequest)
+    assert (request.job_name, request.run_config) == ("smoke", {"seed": 7})
+    assert request.tags[ADOPTS] == run.run_id
+
+
+def test_the_journal_knows_the_attempts_of_every_run_of_a_chain(
+    instance: dg.DagsterInstance,
+) -> None:
+    run = a_run(instance)
+    first = Journal(instance, run, STEP)
+    first.record(handle(run), "attempt 1 is submitted")
+    assert [one.run_id for one in left_alone(instance)] == [run.run_id]
+    second_run = a_run(instance, "STARTED", {ADOPTS: run.run_id})
+    second = Journal(instance, second_run, STEP)
+    assert second.last() == handle(run)
+    second.record(handle(second_run, ended="lost", reason="its head was lost"), "it has ended")
+    again = launch(attempt=2)
+    second.record(handle(second_run, launch=again), "attempt 2 is submitted")
+    for journal in (first, second):
+        assert [one.reason for one in journal.history()] == ["its head was lost"]
+        last = journal.last()
+        assert last is not None
+        assert last.launch.attempt == 2
+
+
+def test_an_end_on_record_ends_it_for_every_run_of_the_chain(
+    instance: dg.DagsterInstance,
+) -> None:
+    run = a_run(instance)
+    Journal(instance, run, STEP).record(handle(run), "attempt 1 is submitted")
+    second_run = a_run(instance, "FAILURE", {ADOPTS: run.run_id})
+    second = Journal(instance, second_run, STEP)
+    second.record(handle(second_run, ended="failed", reason="no"), "it has ended")
+    assert left_alone(instance) == []
