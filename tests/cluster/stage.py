@@ -4,6 +4,7 @@ The dashboard has an address of its own and Ray's own port, which is what KubeRa
 to. A driver gets what Pipes handed to the head's container, and writes into the namespace.
 """
 
+import atexit
 import contextlib
 import itertools
 import json
@@ -204,15 +205,14 @@ def staged(stage: Stage) -> Generator[Stage]:
 def an_address() -> Generator[str]:
     """An address of this machine's that is not its loopback's, and is given once; needs root.
 
-    Whoever keeps a connection to the dashboard that had it before would go on asking that one.
+    Whoever keeps a connection to the dashboard that had it before would go on asking that one. It
+    stays until this process ends: what asks it later is refused at once, and does not wait.
     """
     number = next(_ADDRESSES)
     address = f"10.{number // 62500 % 4 + 250}.{number // 250 % 250 + 1}.{number % 250 + 1}"
     _ip("add", address)
-    try:
-        yield address
-    finally:
-        _ip("del", address)
+    atexit.register(_ip, "del", address)
+    yield address
 
 
 def _ip(what: str, address: str) -> None:

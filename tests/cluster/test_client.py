@@ -114,7 +114,7 @@ def said(launcher: Launcher) -> str:
     (run,) = launcher.instance.get_runs(
         dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]), limit=1
     )
-    return "\n".join(one.user_message for one in launcher.instance.all_logs(run.run_id))
+    return "\n".join(one.message for one in launcher.instance.all_logs(run.run_id))
 
 
 class Launched:
@@ -143,6 +143,15 @@ with opened as pipes:
     while not os.path.exists(os.environ["FACTORY_ROOT"] + "/go"): time.sleep(0.05)
     pipes.report_custom_message({**step, "step": 9})
 """
+
+CLAIMS = """
+with opened as pipes:
+    root, attempt = os.environ["FACTORY_ROOT"], pipes.get_extra("launch")["attempt"]
+    if os.path.exists(f"{root}/claimed-{attempt}"): os._exit(4)
+    open(f"{root}/claimed-{attempt}", "w").close()
+    while not os.path.exists(f"{root}/go"): time.sleep(0.05)
+"""
+"""Like the real one, it is kept out of an attempt that has had a driver."""
 
 
 def test_a_run_that_does_well(stage: Stage, launcher: Launcher) -> None:
@@ -212,7 +221,7 @@ def test_cancelled_at_any_moment_it_leaves_nothing(
 def test_a_head_that_is_lost_is_answered_with_another_attempt(
     stage: Stage, launcher: Launcher
 ) -> None:
-    stage.code = OPEN + WAITS
+    stage.code = OPEN + CLAIMS
     launched = Launched(launcher)
     until(lambda: list(stage.root.rglob("000001.jsonl")))
     until(lambda: "its driver runs on" in said(launcher))
