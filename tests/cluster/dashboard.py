@@ -5,7 +5,7 @@ this machine's own address, and the test gives that address to the head's pod.
 """
 
 import contextlib
-import http.client
+import email.message
 import http.server
 import json
 import re
@@ -77,7 +77,7 @@ class Dashboard:
         """Ray's token; without one everybody may ask."""
         self.proxy_token = ""
         """Of the API server whose proxy this is too."""
-        self.asked: list[http.client.HTTPMessage] = []
+        self.asked: list[email.message.Message] = []
         """The headers of every request."""
         self._server = _Server((address or own_address(), port), _handler(self))
         if tls is not None:
@@ -138,7 +138,7 @@ class Dashboard:
                 return job.log
         return None
 
-    def lets(self, headers: http.client.HTTPMessage) -> bool:
+    def lets(self, headers: email.message.Message) -> bool:
         """Whether Ray would answer: `Authorization` counts first, if no proxy has taken it."""
         shown = headers["Authorization"] or headers["X-Ray-Authorization"]
         if self.proxy_token:
