@@ -17,6 +17,9 @@ type Clock = Literal["queue", "start", "run", "reach"]
 START_LIMIT_SECONDS = 1800.0
 """From a place to a driver that runs: pull the image, start Ray, submit."""
 
+CLOSING_SECONDS = 5
+"""Beyond the grace of its cluster: what a driver gets to close its messages once it has saved."""
+
 REACH_LIMIT_SECONDS = 600.0
 """Out of reach for longer than this, and the run is shown as paused."""
 

@@ -22,7 +22,7 @@ from dagster import DagsterExecutionInterruptedError
 
 from factory.control.answers import Ended, answer
 from factory.control.backend import Backend, RunCluster, State
-from factory.control.clocks import LIMITS, Clocks, limits_of
+from factory.control.clocks import CLOSING_SECONDS, LIMITS, Clocks, limits_of
 from factory.control.logs import Line, LineReader
 from factory.control.messages import NamespaceMessageReader
 from factory.control.uninterrupted import stop
@@ -34,9 +34,6 @@ from factory.settings import Settings
 from factory.spec import Launch
 
 CANCEL_POLL_SECONDS = 2.0
-CLOSING_SECONDS = 5.0
-"""Beyond the grace of its cluster: what a driver gets to close its messages once it has saved."""
-
 LATE_CLOSE_SECONDS = 10.0
 """A driver that ended well has closed; a file server may show it a little later."""
 

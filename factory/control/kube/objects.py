@@ -65,19 +65,17 @@ class Objects:
             raise ClusterOutOfReach(f"RayJob {self._submission.name} is being deleted")
         self.token = token
 
-    def find(self) -> bool:
-        """Take up the attempt's objects without making any; whether the RayJob is there.
+    def find(self) -> None:
+        """Take up the attempt's objects, if they are there, without making any.
 
         Raises:
             RunFailed: what has the name is not this attempt's.
             ClusterError: the cluster cannot be asked.
         """
         found = self._lookout.rayjob()
-        if found is None:
-            return False
-        self._check_ours(found)
-        self.token = self._read_token() or ""
-        return True
+        if found is not None:
+            self._check_ours(found)
+            self.token = self._read_token() or ""
 
     def remove(self, within_seconds: float) -> None:
         """Delete everything of the attempt, and return when it is proved to be gone.

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from factory.control.clocks import CLOSING_SECONDS
 from factory.control.kube import mounts
 from factory.control.kube.mounts import SCRATCH
 from factory.control.kube.names import ROLE, RUN
@@ -17,9 +18,6 @@ KAI = "kai-scheduler"
 KAI_PREFIX = "kai.scheduler"
 MULTUS = "k8s.v1.cni.cncf.io/networks"
 HOST_NAME = "kubernetes.io/hostname"
-
-CLOSING_SECONDS = 5
-"""Beyond the grace of its cluster: what a driver gets to close its messages once it has saved."""
 
 _LOCKED_MEMORY = (
     "ulimit -l unlimited",

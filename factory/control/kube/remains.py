@@ -1,8 +1,8 @@
 """Finds what ended runs left on one cluster, removes it, and proves that it is gone.
 
 The factory may not list Secrets, so a Secret is looked for by the name that a RayJob or RayCluster
-has for it. It belongs to its RayJob and goes with it, never before it: KubeRay stops a driver with
-the token, and keeps a RayJob for ever whose token it cannot read.
+has for it. It goes after its RayJob, never before it: KubeRay stops a driver with the token, and
+keeps a RayJob for ever whose token it cannot read.
 """
 
 import time
