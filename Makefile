@@ -22,6 +22,7 @@ test: setup  ## Every test that needs neither a GPU nor a Kubernetes
 	$(BIN)/pytest -n 2 --dist loadfile -m "slow and not gpu and not cluster" --durations=15
 
 test-cluster: setup  ## The tests that need a real Kubernetes, which the first time takes half an hour to build
+	scripts/setup-cluster
 	$(BIN)/python -m tests.cluster.builds
 	$(BIN)/pytest -m "cluster and not gpu" --durations=15
 
