@@ -41,6 +41,8 @@ class Job:
     node_id: str = "a" * 56
     """Of the node where its driver runs."""
     start_time: int = field(default_factory=lambda: int(time.time() * 1000))
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+    """Variables of its runtime environment."""
 
     def as_answer(self) -> Object:
         """What the dashboard says of it."""
@@ -151,7 +153,8 @@ class Dashboard:
         job_id = body["submission_id"]
         if job_id in self.jobs:
             return HTTPStatus.BAD_REQUEST, {"error": f"Job {job_id} already exists"}
-        self.jobs[job_id] = Job(job_id, body["entrypoint"])
+        variables = (body.get("runtime_env") or {}).get("env_vars") or {}
+        self.jobs[job_id] = Job(job_id, body["entrypoint"], environment=variables)
         return HTTPStatus.OK, {"submission_id": job_id, "job_id": job_id}
 
 
