@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tests.cluster.scenes import Scene
+from tests.cluster.under_way import UnderWay
 
 type Play = Callable[[Scene], None]
+"""On a stage."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,38 +24,38 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Fault:
+class Fault[S: UnderWay]:
     """One kind of fault at one moment."""
 
     kind: str
     when: str
-    play: Play
+    play: Callable[[S], None]
     expected: Expected = Expected()
 
     def __str__(self) -> str:
         return f"{self.kind}, {self.when}"
 
 
-def _queued(scene: Scene) -> None:
+def _queued(scene: UnderWay) -> None:
     scene.until(scene.submitted)
 
 
-def _starting(scene: Scene) -> None:
+def _starting(scene: UnderWay) -> None:
     scene.until(scene.has_pods)
 
 
-def running(scene: Scene) -> None:
+def running(scene: UnderWay) -> None:
     """The driver has said all that it may say before it goes on."""
     scene.until(scene.speaks)
 
 
-def _ended(scene: Scene) -> None:
+def _ended(scene: UnderWay) -> None:
     running(scene)
     scene.go()
     scene.until(scene.has_ended)
 
 
-MOMENTS: dict[str, Play] = {
+MOMENTS: dict[str, Callable[[UnderWay], None]] = {
     "queued": _queued,
     "starting": _starting,
     "running": running,
@@ -61,10 +63,10 @@ MOMENTS: dict[str, Play] = {
 }
 
 
-def at(moment: str, strike: Play) -> Play:
+def at[S: UnderWay](moment: str, strike: Callable[[S], None]) -> Callable[[S], None]:
     """The launch up to that moment, then the fault."""
 
-    def play(scene: Scene) -> None:
+    def play(scene: S) -> None:
         scene.launch()
         MOMENTS[moment](scene)
         scene.pause(0.0, 0.6)
@@ -74,12 +76,12 @@ def at(moment: str, strike: Play) -> Play:
     return play
 
 
-def everywhere(kind: str, strike: Play, expected: Expected = Expected()) -> list[Fault]:
+def everywhere(kind: str, strike: Play, expected: Expected = Expected()) -> list[Fault[Scene]]:
     """The same fault at each moment."""
     return [Fault(kind, moment, at(moment, strike), expected) for moment in MOMENTS]
 
 
-def meanwhile(scene: Scene) -> None:
+def meanwhile(scene: UnderWay) -> None:
     """While it lasts, the driver goes on."""
     scene.pause(0.2, 2.0)
     scene.go()

@@ -30,7 +30,7 @@ def _refused(scene: Scene) -> None:
         scene.door.open()
 
 
-FAULTS: list[Fault] = [
+FAULTS: list[Fault[Scene]] = [
     *faults_of_dagster.FAULTS,
     *everywhere("API server killed and restarted", _server_restarts),
     *everywhere("operator killed and restarted", _operator_restarts),

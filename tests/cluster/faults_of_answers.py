@@ -99,7 +99,7 @@ def _token_rotates(scene: Scene) -> None:
 
 BUSY = says(429, "TooManyRequests", Retry_After="1")
 
-FAULTS: list[Fault] = [
+FAULTS: list[Fault[Scene]] = [
     Fault("409: answer of the create lost", "RayJob", _lost_answer("rayjobs")),
     Fault("409: answer of the create lost", "Secret", _lost_answer("secrets")),
     *everywhere("410", _answers(says(410, "Expired"), reads)),

@@ -7,10 +7,11 @@ from collections.abc import Callable, Generator
 from tests.cluster.fault import MOMENTS, Expected, Fault, Play, running
 from tests.cluster.gateway import creates, everything, removes, says, times
 from tests.cluster.scenes import Scene, kill
+from tests.cluster.under_way import UnderWay
 from tests.control.kube.a_server import Reply, Request
 
 
-def _taken_up(scene: Scene) -> None:
+def _taken_up(scene: UnderWay) -> None:
     scene.go()
     left = scene.runs()
     if left and left[0].is_finished:
@@ -18,8 +19,10 @@ def _taken_up(scene: Scene) -> None:
     scene.launch(adopts=left[0].run_id if left else "")
 
 
-def _killed_at(moment: str) -> Play:
-    def play(scene: Scene) -> None:
+def killed_at(moment: str) -> Callable[[UnderWay], None]:
+    """At that moment, and taken up by this process."""
+
+    def play(scene: UnderWay) -> None:
         process = scene.launch_elsewhere()
         MOMENTS[moment](scene)
         scene.pause(0.0, 1.0)
@@ -100,11 +103,11 @@ def _ill(scene: Scene) -> Generator[None]:
 KILLED = "Dagster process killed"
 CANCELED = Expected(ends="CANCELED")
 
-FAULTS: list[Fault] = [
+FAULTS: list[Fault[Scene]] = [
     Fault(KILLED, "before the Secret", _killed_by(creates("secrets"), done=False)),
     Fault(KILLED, "between Secret and RayJob", _killed_by(creates("rayjobs"), done=False)),
     Fault(KILLED, "after the RayJob", _killed_by(creates("rayjobs"), done=True)),
-    *(Fault(KILLED, moment, _killed_at(moment)) for moment in MOMENTS),
+    *(Fault(KILLED, moment, killed_at(moment)) for moment in MOMENTS),
     Fault(KILLED, "while the driver speaks", _killed_while_it_speaks),
     Fault(KILLED, "before the deletion", _killed_by(removes("rayjobs"), done=False)),
     Fault(KILLED, "while removing", _killed_by(removes("rayjobs"), done=True)),

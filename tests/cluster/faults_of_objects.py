@@ -130,7 +130,7 @@ AGAIN = Expected(attempts=2)
 NEW_HEAD = Expected(attempts=2, new_head=True)
 GONE = Expected(ends="FAILURE", words="its RayJob is gone")
 
-FAULTS: list[Fault] = [
+FAULTS: list[Fault[Scene]] = [
     Fault("head evicted by its node", "running", at("running", _evicted("head")), NEW_HEAD),
     Fault("worker evicted by its node", "running", at("running", _evicted("worker")), AGAIN),
     Fault("head drained", "running", at("running", _drained("head")), NEW_HEAD),

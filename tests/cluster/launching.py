@@ -77,10 +77,11 @@ class Launcher:
     spec: Mapping[str, Any] = field(default_factory=dict[str, Any])
     patience: Patience = PATIENCE
     grace_seconds: float = 20.0
+    poll_seconds: float = 0.05
     run: RunDirectory | None = None
 
     def as_argument(self) -> str:
-        """For `python -m tests.cluster.launching`, which launches in a process of its own."""
+        """All that another process takes to launch the same."""
         return json.dumps(
             {
                 "settings": self.settings.model_dump(mode="json"),
@@ -90,6 +91,10 @@ class Launcher:
                 "spec": dict(self.spec),
             }
         )
+
+    def command(self) -> list[str]:
+        """Launches in a process of its own."""
+        return [sys.executable, "-m", "tests.cluster.launching", self.as_argument()]
 
     def launch(self, tags: Mapping[str, str] | None = None) -> Outcome:
         """Run to the end."""
@@ -128,7 +133,10 @@ class Launcher:
         )
         self.run = Namespace(self.settings.root).open_run(launch.classification, launch.run_id)
         FactoryPipesClient(
-            self.settings, backend, grace_seconds=self.grace_seconds, poll_seconds=0.05
+            self.settings,
+            backend,
+            grace_seconds=self.grace_seconds,
+            poll_seconds=self.poll_seconds,
         ).run(context=context, launch=launch, run_directory=self.run)
 
     def _launch_of(self, run_id: str) -> Launch:

@@ -1,4 +1,4 @@
-"""What came of a scene: lost and doubled, left and wrong, counted against what the driver has said.
+"""What came of a launch: lost and doubled, left and wrong, counted against what its drivers said.
 
 What it said lies in the namespace: numbered lines in files of its own, messages in chunks. Lines
 that a driver printed whose head died with it may never have left that head; they are told apart.
@@ -15,15 +15,15 @@ import dagster as dg
 from factory.control.kube.handles import handles
 from tests.cluster.fault import Expected, Fault
 from tests.cluster.launching import STEP
-from tests.cluster.scenes import Scene
+from tests.cluster.under_way import UnderWay
 
-_MESSAGE = re.compile(r"^said: (message \d+ of \d+) ")
-_LINE = re.compile(r"line \d+ of (\d+)")
+_MESSAGE = re.compile(r"^said: (message \d+ of \S+) ")
+_LINE = re.compile(r"line \d+ of (\S+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reckoning:
-    """The counts of one scene, all of which should be 0, and its end."""
+    """The counts of one launch, all of which should be 0, and its end."""
 
     messages_lost: int
     messages_doubled: int
@@ -63,7 +63,7 @@ COUNTED = (
 )
 
 
-def played(fault: Fault, scene: Scene) -> Reckoning:
+def played[S: UnderWay](fault: Fault[S], scene: S) -> Reckoning:
     """Play a fault, wait for the run's end, and count."""
     fault.play(scene)
     scene.end()
@@ -78,8 +78,8 @@ def played(fault: Fault, scene: Scene) -> Reckoning:
     wrong = _is_wrong(fault.expected, status, len(attempts), page)
     lines, dead = _lines(scene)
     messages = _difference(_sent(scene), _shown(page))
-    two_at_once = (scene.stage.root / "two-at-once").exists()
-    more = max(0, len(scene.stage.drivers) - len(attempts))
+    two_at_once = any(scene.root.rglob("two-at-once"))
+    more = max(0, scene.drivers() - len(attempts))
     counts = {
         "messages_lost": messages[0],
         "messages_doubled": messages[1],
@@ -116,9 +116,9 @@ def _page(instance: dg.DagsterInstance, run_id: str) -> Iterator[str]:
                 error = error.cause
 
 
-def _sent(scene: Scene) -> Counter[str]:
+def _sent(scene: UnderWay) -> Counter[str]:
     sent: Counter[str] = Counter()
-    for path in scene.stage.root.rglob("messages*/**/[0-9]*.jsonl"):
+    for path in scene.root.rglob("messages*/**/[0-9]*.jsonl"):
         for line in path.read_text().splitlines():
             payload: dict[str, str] = (json.loads(line)["params"] or {}).get("payload") or {}
             if "detail" in payload:
@@ -130,18 +130,18 @@ def _shown(page: Iterable[str]) -> Counter[str]:
     return Counter(found[1] for line in page if (found := _MESSAGE.match(line)))
 
 
-def _lines(scene: Scene) -> tuple[tuple[int, int], int]:
+def _lines(scene: UnderWay) -> tuple[tuple[int, int], int]:
     """Lost and doubled; and those lost of drivers that died with their heads."""
-    printed = Counter(line for lines in scene.said() for line in lines)
-    logs = scene.stage.root.rglob("logs/driver*.log")
+    printed = Counter(line for lines in scene.said().values() for line in lines)
+    logs = scene.root.rglob("logs/driver*.log")
     read = Counter(
         line
         for path in logs
         for line in path.read_text(errors="replace").splitlines()
         if _LINE.fullmatch(line)
     )
-    killed = {str(one.pid) for one in scene.stage.drivers.values() if one.poll() == -9}
-    dead = {line for line in printed if line.rpartition(" ")[2] in killed}
+    gone = scene.died_with_their_heads()
+    dead = {line for line in printed if line.rpartition(" ")[2] in gone}
     lost, doubled = _difference(printed, read)
     on_heads = sum((Counter({line: printed[line] for line in dead}) - read).values())
     return (lost - on_heads, doubled), on_heads
@@ -152,13 +152,13 @@ def _difference(had: Counter[str], seen: Counter[str]) -> tuple[int, int]:
     return (had - seen).total(), sum(count - 1 for count in seen.values() if count > 1)
 
 
-def _left(scene: Scene) -> list[str]:
-    namespace = scene.stage.namespace
+def _left(scene: UnderWay) -> list[str]:
+    namespace = scene.namespace
     core, ray = f"/api/v1/namespaces/{namespace}", f"/apis/ray.io/v1/namespaces/{namespace}"
     paths = [f"{ray}/rayjobs", f"{ray}/rayclusters", f"{core}/pods", f"{core}/secrets"]
     return [
         one["metadata"]["name"]
         for path in paths
-        for one in scene.stage.admin.items(path)
+        for one in scene.admin.items(path)
         if one.get("type", "Opaque") == "Opaque"
     ]

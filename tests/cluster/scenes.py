@@ -1,175 +1,93 @@
 """One launch on a cluster of the tests, with all that a fault may take hold of.
 
 The factory asks the API server through a gateway behind a door; the dashboard has an address of its
-own, so that only the API is faulty. The driver says numbered lines and messages, a few before it
-may go on and the rest at once: what it said lies in the namespace, whatever anybody has read of it.
+own, so that only the API is faulty. What every launch has is in `under_way`.
 """
 
 import contextlib
 import signal
 import subprocess
-import sys
-import threading
-import time
 import uuid
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 import dagster as dg
 
-from factory.control.kube.handles import ADOPTS
+from factory.control.clusters import Kubernetes
 from factory.settings import Settings
 from tests.cluster.access import Account, factory_account
 from tests.cluster.api import Object
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.dashboard import Dashboard, dashboard
 from tests.cluster.gateway import Door, Gateway, gateway
-from tests.cluster.launching import Launcher, Outcome, until
+from tests.cluster.launching import Launcher
 from tests.cluster.nodes import add_node, remove_node
 from tests.cluster.stage import PORT, Stage, an_address, staged
+from tests.cluster.under_way import BEFORE, NUMBERS, Launches, UnderWay
 from tests.control.a_cluster import a_cluster
 from tests.control.kube.submissions import IMAGE
-
-NUMBERS, BEFORE = 24, 8
-PATIENCE_SECONDS = 120.0
 
 DRIVER = f"""
 import fcntl, os, signal, sys, time
 from dagster_pipes import open_dagster_pipes
-from factory.training.messages import NamespaceMessageWriter
+{{opens}}
 root = os.environ["FACTORY_ROOT"]
 alive = open(root + "/alive", "w")
 try:
     fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
 except BlockingIOError:
     open(root + "/two-at-once", "w").close()
-opened = open_dagster_pipes(message_writer=NamespaceMessageWriter(interval_seconds=0.0))
+opened = open_dagster_pipes(message_writer=writer)
 def end(number, _):
     raise SystemExit(75 if number == signal.SIGTERM else 1)
 signal.signal(signal.SIGTERM, end)
 signal.signal(signal.SIGUSR1, end)
-with opened as pipes, open(f"{{root}}/said-{{os.getpid()}}", "a", buffering=1) as said:
+with opened as pipes, open(root + "/said-" + str(os.getpid()), "a", buffering=1) as said:
     for number in range({NUMBERS}):
-        line = f"line {{number}} of {{os.getpid()}}"
+        line = "line %d of %d" % (number, os.getpid())
         print(line, flush=True)
         said.write(line + "\\n")
-        message = f"message {{number}} of {{os.getpid()}}"
-        pipes.report_custom_message(
-            {{"kind": "phase", "name": "said", "detail": message, "seconds": 0.0}}
-        )
+        message = "message %d of %d" % (number, os.getpid())
+        {{says}}
         while number == {BEFORE} and not os.path.exists(root + "/go"):
             time.sleep(0.02)
 """
+"""Where it has `opens`, the writer of Pipes' messages is made; where it `says`, one is sent."""
+
+OPENS = """
+from factory.training.messages import NamespaceMessageWriter
+writer = NamespaceMessageWriter(interval_seconds=0.0)
+"""
+SAYS = """pipes.report_custom_message(
+            {"kind": "phase", "name": "said", "detail": message, "seconds": 0.0}
+        )"""
 
 
-@dataclass
-class Scene:
-    """One launch, from before it begins to its end."""
+@dataclass(kw_only=True)
+class Scene(UnderWay):
+    """One launch before a stage."""
 
     plane: ControlPlane
     account: Account
     stage: Stage
-    launcher: Launcher
     gateway: Gateway
     door: Door
     token: Path
-    random: Random
-    outcomes: list[Outcome] = field(default_factory=list[Outcome])
-    _threads: list[threading.Thread] = field(default_factory=list[threading.Thread])
-    _process: subprocess.Popen[bytes] | None = None
-    _before: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        self._before = frozenset(run.run_id for run in self.instance.get_runs())
-
-    @property
-    def instance(self) -> dg.DagsterInstance:
-        """Dagster's."""
-        return self.launcher.instance
-
-    def launch(self, *, adopts: str = "") -> None:
-        """Begin, or take up what another process has left."""
-        tags = {ADOPTS: adopts} if adopts else {}
-        thread = threading.Thread(target=lambda: self.outcomes.append(self.launcher.launch(tags)))
-        self._threads.append(thread)
-        thread.start()
-
-    def launch_elsewhere(self) -> subprocess.Popen[bytes]:
-        """Begin in a process that can be killed."""
-        command = [sys.executable, "-m", "tests.cluster.launching", self.launcher.as_argument()]
-        log = (self.stage.root.parent / "elsewhere.log").open("wb")
-        with log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
-        return self._process
-
-    def runs(self) -> list[dg.DagsterRun]:
-        """The Dagster runs of this scene, the newest first."""
-        return [run for run in self.instance.get_runs() if run.run_id not in self._before]
-
-    def end(self) -> Outcome | None:
-        """What came of it; nothing where it does not end."""
-        for thread in self._threads:
-            thread.join(PATIENCE_SECONDS)
-        return self.outcomes[-1] if self.outcomes else None
-
-    # Moments.
-
-    def until(self, look: Callable[[], object], seconds: float = 90.0) -> None:
-        """Wait for a moment of the launch, which may be over before."""
-        until(lambda: look() or self._is_over(), seconds)
-
-    def submitted(self) -> bool:
-        """Its RayJob is there."""
-        return bool(self.stage.rayjobs())
-
-    def has_pods(self) -> bool:
-        """Its pods are there."""
-        return len(self.stage.pods()) == 2
-
-    def speaks(self) -> bool:
-        """Its driver has said all that it may say before it goes on."""
-        return any(len(lines) > BEFORE for lines in self.said())
 
     def has_ended(self) -> bool:
         """Its driver has ended."""
         return bool(self.stage.drivers) and self.stage.driver().poll() is not None
 
-    def is_complete(self) -> bool:
-        """KubeRay says so."""
-        return any(
-            job.get("status", {}).get("jobDeploymentStatus") == "Complete"
-            for job in self.stage.rayjobs()
-        )
+    def drivers(self) -> int:
+        """How many were started."""
+        return len(self.stage.drivers)
 
-    def said(self) -> list[list[str]]:
-        """What each driver has printed."""
-        return [path.read_text().splitlines() for path in self.stage.root.glob("said-*")]
-
-    def go(self) -> None:
-        """Let the driver go on to its end."""
-        (self.stage.root / "go").touch()
-
-    def pause(self, shortest: float, longest: float) -> None:
-        """Some time."""
-        time.sleep(self.random.uniform(shortest, longest))
-
-    def _is_over(self) -> bool:
-        threads = bool(self._threads) and not any(one.is_alive() for one in self._threads)
-        return threads and (self._process is None or self._process.poll() is not None)
-
-    def close(self) -> None:
-        """Nothing of it goes on."""
-        self.go()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        for run in self.runs():
-            if not run.is_finished:
-                self.instance.report_run_canceling(run)
-        for thread in self._threads:
-            thread.join(PATIENCE_SECONDS)
+    def died_with_their_heads(self) -> set[str]:
+        """The names of those that the stage has killed."""
+        ended = self.stage.drivers.values()
+        return {str(one.pid) for one in ended if one.poll() == -signal.SIGKILL}
 
 
 @dataclass
@@ -196,12 +114,15 @@ class Theatre:
         self.told.jobs.clear()
         self.told.stopped.clear()
         self.told.stopping = set()
-        with staged(self._stage(folder)) as stage:
+        with staged(self.stage(folder / "namespace")) as stage:
             scene = Scene(
                 plane=self.account.plane,
                 account=self.account,
                 stage=stage,
-                launcher=self._launcher(folder, token),
+                admin=stage.admin,
+                namespace=stage.namespace,
+                root=stage.root,
+                launcher=self.launcher(folder / "namespace", token),
                 gateway=self.gateway,
                 door=self.door,
                 token=token,
@@ -214,16 +135,25 @@ class Theatre:
                 self.gateway.answered.clear()
                 scene.close()
 
-    def _stage(self, folder: Path) -> Stage:
+    def stage(self, root: Path) -> Stage:
+        """Plays the pods and the driver of a scene whose namespace is there."""
         admin, namespace = self.account.plane.admin, self.account.namespace
-        stage = Stage(admin, namespace, DRIVER, self.told, folder / "namespace")
+        code = DRIVER.format(opens=OPENS, says=SAYS)
+        stage = Stage(admin, namespace, code, self.told, root)
         stage.play = _waits_for_its_secret
         return stage
 
-    def _launcher(self, folder: Path, token: Path) -> Launcher:
+    def launcher(self, root: Path, token: Path) -> Launches:
+        """The client of a scene."""
+        return Launcher(*self.launching(root, token), grace_seconds=5.0)
+
+    def launching(
+        self, root: Path, token: Path
+    ) -> tuple[Settings, dg.DagsterInstance, Kubernetes, str]:
+        """Settings, Dagster's instance, cluster and image."""
         settings = Settings.from_environment(
             {
-                "FACTORY_ROOT": str(folder / "namespace"),
+                "FACTORY_ROOT": str(root),
                 "FACTORY_STATE": str(self.folder / "state"),
                 "DAGSTER_HOME": str(self.folder / "home"),
             }
@@ -248,7 +178,7 @@ class Theatre:
                 "template": f"http://{self.told.address}:{PORT}/{{cluster}}",
             },
         )
-        return Launcher(settings, self.instance, cluster, IMAGE, grace_seconds=5.0)
+        return settings, self.instance, cluster, IMAGE
 
 
 @contextlib.contextmanager

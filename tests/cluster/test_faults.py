@@ -13,14 +13,14 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fault import Fault
 from tests.cluster.faults import FAULTS
 from tests.cluster.reckoning import played
-from tests.cluster.scenes import Theatre, theatre
+from tests.cluster.scenes import Scene, Theatre, theatre
 
 pytestmark = pytest.mark.cluster
 
 SEED, CHOSEN = 6, 30
 
 
-def chosen() -> list[Fault]:
+def chosen() -> list[Fault[Scene]]:
     """One of each kind, then more at random."""
     random = Random(SEED)
     mixed = random.sample(FAULTS, len(FAULTS))
@@ -45,7 +45,7 @@ def stages(west: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.mark.parametrize("fault", chosen(), ids=str)
-def test_nothing_is_lost_doubled_left_or_wrong(stages: Theatre, fault: Fault) -> None:
+def test_nothing_is_lost_doubled_left_or_wrong(stages: Theatre, fault: Fault[Scene]) -> None:
     with stages.scene(Random(f"{SEED} {fault}")) as scene:
         found = played(fault, scene)
     assert found.clean, f"{found.end}: {found.counts()}\n{found.why}"
