@@ -7,8 +7,9 @@ that a driver printed whose head died with it may never have left that head; the
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import dagster as dg
 
@@ -17,7 +18,6 @@ from tests.cluster.fault import Expected, Fault
 from tests.cluster.launching import STEP
 from tests.cluster.under_way import UnderWay
 
-_MESSAGE = re.compile(r"^said: (message \d+ of \S+) ")
 _LINE = re.compile(r"line \d+ of (\S+)")
 
 
@@ -63,37 +63,53 @@ COUNTED = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """Where a client of clusters keeps what is counted."""
+
+    attempts: Callable[[UnderWay], int]
+    sent: Callable[[UnderWay], Counter[str]]
+    """The messages of all drivers."""
+    shown: str
+    """What a line of the run's page begins with that shows one; a regular expression."""
+    logs: Callable[[UnderWay], Iterable[Path]]
+    """What it has read of drivers' logs."""
+    left: Callable[[UnderWay], list[str]]
+    """Objects that should be gone."""
+
+
 def played[S: UnderWay](fault: Fault[S], scene: S) -> Reckoning:
     """Play a fault, wait for the run's end, and count."""
     fault.play(scene)
     scene.end()
+    return counted(scene, fault.expected, FACTORY)
+
+
+def counted(scene: UnderWay, expected: Expected, client: Client) -> Reckoning:
+    """What came of a run that has ended."""
     runs = scene.runs()
-    attempts = {
-        handle.launch.attempt: handle
-        for run in reversed(runs)
-        for _, handle in handles(scene.instance, run.run_id, STEP)
-    }
+    attempts = client.attempts(scene)
     page = [line for run in reversed(runs) for line in _page(scene.instance, run.run_id)]
     status = runs[0].status.value if runs else "none"
-    wrong = _is_wrong(fault.expected, status, len(attempts), page)
-    lines, dead = _lines(scene)
-    messages = _difference(_sent(scene), _shown(page))
+    wrong = _is_wrong(expected, status, attempts, page)
+    lines, dead = _lines(scene, client.logs(scene))
+    messages = _difference(client.sent(scene), _shown(page, client.shown))
     two_at_once = any(scene.root.rglob("two-at-once"))
-    more = max(0, scene.drivers() - len(attempts))
+    more = max(0, scene.drivers() - attempts)
     counts = {
         "messages_lost": messages[0],
         "messages_doubled": messages[1],
         "lines_lost": lines[0],
         "lines_doubled": lines[1],
-        "runs_doubled": max(int(two_at_once), 0 if fault.expected.new_head else more),
-        "objects_left": len(_left(scene)),
+        "runs_doubled": max(int(two_at_once), 0 if expected.new_head else more),
+        "objects_left": len(client.left(scene)),
         "wrong": int(wrong),
     }
-    end = f"{status} in {len(attempts)}"
+    end = f"{status} in {attempts}"
     why = "" if not any(counts.values()) else "\n".join(page[-12:])
     return Reckoning(
         **counts,
-        started_again_by_kuberay=more if fault.expected.new_head else 0,
+        started_again_by_kuberay=more if expected.new_head else 0,
         lines_left_on_a_dead_head=dead,
         end=end,
         why=why,
@@ -116,6 +132,11 @@ def _page(instance: dg.DagsterInstance, run_id: str) -> Iterator[str]:
                 error = error.cause
 
 
+def _attempts(scene: UnderWay) -> int:
+    found = [handles(scene.instance, run.run_id, STEP) for run in scene.runs()]
+    return len({handle.launch.attempt for some in found for _, handle in some})
+
+
 def _sent(scene: UnderWay) -> Counter[str]:
     sent: Counter[str] = Counter()
     for path in scene.root.rglob("messages*/**/[0-9]*.jsonl"):
@@ -126,14 +147,17 @@ def _sent(scene: UnderWay) -> Counter[str]:
     return sent
 
 
-def _shown(page: Iterable[str]) -> Counter[str]:
-    return Counter(found[1] for line in page if (found := _MESSAGE.match(line)))
+def _shown(page: Iterable[str], shown: str) -> Counter[str]:
+    return Counter(found[1] for line in page if (found := re.match(shown, line)))
 
 
-def _lines(scene: UnderWay) -> tuple[tuple[int, int], int]:
+def _logs(scene: UnderWay) -> Iterable[Path]:
+    return scene.root.rglob("logs/driver*.log")
+
+
+def _lines(scene: UnderWay, logs: Iterable[Path]) -> tuple[tuple[int, int], int]:
     """Lost and doubled; and those lost of drivers that died with their heads."""
     printed = Counter(line for lines in scene.said().values() for line in lines)
-    logs = scene.root.rglob("logs/driver*.log")
     read = Counter(
         line
         for path in logs
@@ -162,3 +186,12 @@ def _left(scene: UnderWay) -> list[str]:
         for one in scene.admin.items(path)
         if one.get("type", "Opaque") == "Opaque"
     ]
+
+
+FACTORY = Client(
+    attempts=_attempts,
+    sent=_sent,
+    shown=r"said: (message \d+ of \S+) ",
+    logs=_logs,
+    left=_left,
+)
