@@ -112,9 +112,11 @@ def _deleted(kind: str) -> Play:
 
 
 def _rayjob_deleted(scene: Scene) -> None:
+    """With all that belongs to it, before the driver could have done its work."""
     for job in scene.stage.rayjobs():
         path = f"/apis/ray.io/v1/namespaces/{scene.stage.namespace}/rayjobs"
         scene.stage.admin.delete(f"{path}/{job['metadata']['name']}")
+    scene.until(lambda: not scene.rayjobs() and not scene.pods())
 
 
 def _ttl(scene: Scene) -> None:

@@ -57,9 +57,25 @@ with opened as pipes, open(root + "/said-" + str(os.getpid()), "a", buffering=1)
 """Where it has `opens`, the writer of Pipes' messages is made; where it `says`, one is sent."""
 
 OPENS = """
+from pathlib import Path
+from dagster_pipes import PipesDefaultContextLoader, PipesEnvVarParamsLoader
+from factory.errors import Superseded
+from factory.namespace import Namespace
+from factory.namespace.attempts import Attempt
 from factory.training.messages import NamespaceMessageWriter
-writer = NamespaceMessageWriter(interval_seconds=0.0)
+params = PipesEnvVarParamsLoader().load_context_params()
+with PipesDefaultContextLoader().load_context(params) as context:
+    launch = context["extras"]["launch"]
+namespace = Namespace(Path(os.environ["FACTORY_ROOT"]))
+attempt = Attempt(namespace.open_run(launch["classification"], launch["run_id"]), launch["attempt"])
+try:
+    attempt.claim()
+except Superseded:
+    os._exit(4)
+writer = NamespaceMessageWriter(interval_seconds=0.0, check=attempt.check)
 """
+"""Like the real one, it is kept out of an attempt that has had a driver."""
+
 SAYS = """pipes.report_custom_message(
             {"kind": "phase", "name": "said", "detail": message, "seconds": 0.0}
         )"""
