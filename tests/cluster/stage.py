@@ -146,7 +146,7 @@ class Stage:
 
     def _start(self, job: Job, head: Object) -> subprocess.Popen[bytes]:
         (container,) = (c for c in head["spec"]["containers"] if c["name"] == "ray-head")
-        given = {one["name"]: one.get("value", "") for one in container["env"]}
+        given = {one["name"]: one.get("value", "") for one in container["env"]} | job.environment
         handed = {
             name: self._mounted(text, given["FACTORY_ROOT"])
             for name, text in given.items()
