@@ -1,10 +1,9 @@
 """One launch in real containers of two nodes, with all that a fault may take hold of.
 
-The head has one node and its worker the other. The image is the factory's own, but for its driver,
-which is `light_driver`. What every launch has is in `under_way`.
+The head has one node and its worker the other. The image is in `light_image`, what every launch has
+in `under_way`.
 """
 
-import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,20 +15,17 @@ import dagster as dg
 
 from factory.control.clusters import Kubernetes
 from factory.settings import Settings
-from tests.cluster import inside, light_driver
+from tests.cluster import inside
 from tests.cluster.api import Object
-from tests.cluster.checkouts import write_checkout
 from tests.cluster.images import Image
 from tests.cluster.inside import Process
 from tests.cluster.kubelets import Machines, Node
 from tests.cluster.launching import Launcher
+from tests.cluster.light_image import SYSTEM, VARIABLES, light_image
 from tests.cluster.sites import Site, site
-from tests.cluster.training_image import build_image
 from tests.cluster.under_way import UnderWay
 
 type Role = Literal["head", "worker"]
-
-DRIVER = Path("factory", "training", "__main__.py")
 
 _NOTICES_SOON = {
     "RAY_health_check_period_ms": "1000",
@@ -143,7 +139,8 @@ class Machinery:
         of_site = self.here.cluster
         return {
             "grace_seconds": 5,
-            "environment": {**of_site["environment"], **_NOTICES_SOON},
+            "environment": {**of_site["environment"], **VARIABLES, **_NOTICES_SOON},
+            "mounts": [*of_site["mounts"], {"path": SYSTEM, "host_path": SYSTEM}],
             "head": {"cpus": 2, "memory_gib": 4, "labels": on[0]},
             "nodes": {"count": 1, "gpus": 0, "cpus": 2, "memory_gib": 4, "labels": on[1]},
             "tree": {
@@ -161,19 +158,9 @@ def machinery(
     """A site of its own on those machines, until the end of the block.
 
     `instance` is Dagster's, whose home is `home` in that folder.
-
-    Raises:
-        NoContainers: its image cannot be built here.
     """
     with site(machines, "faults") as here:
-        image = _image(folder, here)
+        image = light_image(folder)
         for node in machines.nodes:
             node.add(image)
         yield Machinery(machines, here, image, instance, folder)
-
-
-def _image(folder: Path, here: Site) -> Image:
-    checkout = write_checkout(folder, here.root)
-    shutil.copyfile(light_driver.__file__, checkout.path / DRIVER)
-    (folder / "image").mkdir()
-    return build_image(folder / "image", checkout.path)

@@ -10,10 +10,9 @@ from factory.control import pipes
 from factory.control.instance import ensure
 from factory.control.kube import cluster as kube_cluster
 from factory.settings import Settings
-from tests.cluster.conftest import unavailable
 from tests.cluster.fault import Fault
 from tests.cluster.faults_in_containers import FAULTS
-from tests.cluster.kubelets import Machines, NoContainers
+from tests.cluster.kubelets import Machines
 from tests.cluster.reckoning import played
 from tests.cluster.scenes_in_containers import Machinery, SceneInContainers, machinery
 
@@ -32,18 +31,15 @@ def chosen() -> list[Fault[SceneInContainers]]:
 def made(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machinery]:
     folder = tmp_path_factory.mktemp("faults")
     home = {"DAGSTER_HOME": str(folder / "home"), "FACTORY_STATE": str(folder / "state")}
-    try:
-        with (
-            pytest.MonkeyPatch.context() as patched,
-            ensure(Settings.from_environment(home)) as instance,
-            machinery(machines, instance, folder) as built,
-        ):
-            patched.setattr(kube_cluster, "LOOK_SECONDS", 0.5)
-            patched.setattr(kube_cluster, "HURRY_SECONDS", 0.2)
-            patched.setattr(pipes, "CANCEL_POLL_SECONDS", 0.5)
-            yield built
-    except NoContainers as missing:
-        unavailable(str(missing))
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        ensure(Settings.from_environment(home)) as instance,
+        machinery(machines, instance, folder) as built,
+    ):
+        patched.setattr(kube_cluster, "LOOK_SECONDS", 0.5)
+        patched.setattr(kube_cluster, "HURRY_SECONDS", 0.2)
+        patched.setattr(pipes, "CANCEL_POLL_SECONDS", 0.5)
+        yield built
 
 
 @pytest.mark.parametrize("fault", chosen(), ids=str)

@@ -1,0 +1,80 @@
+"""Every fault in real containers, and what came of each run.
+
+Two nodes with kubelets, one run at a time; a fault strikes at a moment that is drawn anew each
+time. `TIMES` of each make more than twenty.
+"""
+
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from factory.control import pipes
+from factory.control.instance import ensure
+from factory.control.kube import cluster as kube_cluster
+from factory.settings import Settings
+from tests.bench.fault_table import Rows, again_by_kuberay, on_dead_heads, rows_of
+from tests.cluster.builds import NoGo
+from tests.cluster.faults_in_containers import FAULTS
+from tests.cluster.kubelets import NoContainers, running_nodes
+from tests.cluster.reckoning import played
+from tests.cluster.scenes_in_containers import Machinery, machinery
+
+SEED, TIMES = 20, 1
+
+
+def run() -> str:
+    """The table of the page of benchmarks; nothing where no containers run."""
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        home = {"DAGSTER_HOME": str(folder / "home"), "FACTORY_STATE": str(folder / "state")}
+        try:
+            with (
+                pytest.MonkeyPatch.context() as patched,
+                running_nodes("faults") as machines,
+                ensure(Settings.from_environment(home)) as instance,
+                machinery(machines, instance, folder) as made,
+            ):
+                patched.setattr(kube_cluster, "LOOK_SECONDS", 0.5)
+                patched.setattr(kube_cluster, "HURRY_SECONDS", 0.2)
+                patched.setattr(pipes, "CANCEL_POLL_SECONDS", 0.5)
+                rows = _played(made)
+        except (NoGo, NoContainers) as missing:
+            print(f"No containers here: {missing}", file=sys.stderr)
+            return ""
+    return "\n".join(_section(rows, time.monotonic() - begun))
+
+
+def _played(made: Machinery) -> Rows:
+    rows: Rows = defaultdict(list)
+    for number in range(TIMES):
+        for fault in FAULTS:
+            with made.scene(Random(f"{SEED} {number} {fault}")) as scene:
+                found = played(fault, scene)
+            rows[fault.kind, fault.when].append(found)
+            if not found.clean:
+                print(f"{fault}: {found.end} {found.counts()}\n{found.why}", file=sys.stderr)
+    return rows
+
+
+def _section(rows: Rows, seconds: float) -> list[str]:
+    every = [found for some in rows.values() for found in some]
+    return [
+        "## Faults, in real containers",
+        "",
+        "Two kubelets with containers of their own, KubeRay's operator and Ray: the head on one "
+        "node, its worker on the other. The driver asks its worker before each of its numbered "
+        "lines and messages. The factory looks ten times as often as it does otherwise, and Ray "
+        "gives a node up after 15 s. What is counted is the same as on a cluster without "
+        f"kubelets: {on_dead_heads(every)} lines were lost with a head that died or was cut off, "
+        f"and {again_by_kuberay(every)} times KubeRay started a driver again on a new head before "
+        "anybody looked, which the claim of the first on its attempt kept out. "
+        f"{len(every)} runs in {seconds / 60:.0f} minutes.",
+        "",
+        *rows_of(rows),
+    ]
