@@ -311,3 +311,29 @@ def test_what_did_well_while_nobody_followed_is_still_told(
     assert outcome.result.success, outcome.error
     assert any(line.startswith("step 9/9") for line in outcome.lines)
     check_nothing_left(stage)
+
+
+@pytest.mark.parametrize("deployment", ["laptop", "prod"])
+def test_a_process_that_is_told_to_end_leaves_the_run_to_another_where_a_service_has_it(
+    stage: Stage, launcher: Launcher, deployment: str
+) -> None:
+    stage.code = OPEN + WAITS
+    launcher.settings = launcher.settings.model_copy(update={"deployment": deployment})
+    command = [sys.executable, "-m", "tests.cluster.launching", launcher.as_argument()]
+    moved = subprocess.Popen(command, cwd=CHECKOUT)
+    until(lambda: list(stage.root.rglob("000001.jsonl")))
+    until(lambda: "its driver runs on" in said(launcher))
+    moved.terminate()
+    moved.wait(60)
+    if deployment == "laptop":  # it is the run that somebody wants to end
+        assert stage.driver().poll() == 75
+        assert left_alone(launcher.instance) == []
+        return check_nothing_left(stage)
+    assert stage.driver().poll() is None
+    end_abandoned_runs(launcher.instance)
+    [alone] = left_alone(launcher.instance)
+    (stage.root / "go").write_text("")
+    outcome = launcher.launch(tags={ADOPTS: alone.run_id})
+    assert outcome.result.success, outcome.error
+    assert len(stage.drivers) == 1
+    return check_nothing_left(stage)
