@@ -181,6 +181,8 @@ class KubernetesCluster:
         self._observed = observed
         self._seen = observed.remembered()
         found = states.state_of(replace(observed, paused=self._is_paused(observed)), queues)
+        if found.verdict == "failed" and (given_up := self._given_up()):
+            found = states.state_of(replace(observed, given_up=given_up), queues)
         self._record.note(self._seen, found, self._nodes())
         self._found, self._state = found, _told(found)
         hurry = self._state.phase in ("stopping", "unknown") or not observed.deployment_status
@@ -242,6 +244,13 @@ class KubernetesCluster:
             return None
         cluster = text(self._rayjob(), "status", "rayClusterName") or self._seen.cluster
         return Dashboard(self._api, self._submission.cluster, cluster, self._objects.token)
+
+    def _given_up(self) -> Sequence[str]:
+        """Workers that Ray took for dead, which nobody but the head may know."""
+        with contextlib.suppress(ClusterError):
+            dashboard = self._dashboard()
+            return dashboard.lost_workers() if dashboard is not None else ()
+        return ()
 
     def _job_id(self) -> str:
         return text(self._rayjob(), "status", "jobId")

@@ -26,7 +26,7 @@ from typing import cast
 
 from factory.control.clusters import Kubernetes
 from factory.control.kube.api import Api, Patience
-from factory.control.kube.fields import Object, text
+from factory.control.kube.fields import Object, objects, short, text
 from factory.control.kube.following import followed
 from factory.control.kube.link import Exchange, Link, until
 from factory.errors import ClusterError, ClusterRefused
@@ -36,6 +36,8 @@ TAIL_SECONDS = 330.0
 
 _ENDED = frozenset({"STOPPED", "SUCCEEDED", "FAILED"})
 _NOT_FOUND = 404
+_NODES = "/api/v0/nodes"
+_UNEXPECTED = "Unexpected termination"
 _UNKNOWN = ("does not exist", " not found")
 """How Ray says 404 of a job, and Kubernetes of a service; a wrong address says it otherwise."""
 
@@ -108,6 +110,21 @@ class Dashboard:
         """
         found = self._object("POST", f"{_path(job_id)}/stop")
         return bool(found and found.get("stopped"))
+
+    def lost_workers(self) -> list[str]:
+        """What Ray says of each worker that it took for dead.
+
+        Raises:
+            ClusterError: as `job_status`.
+        """
+        nodes = objects(self._object("GET", _NODES), "data", "result", "result")
+        return [
+            f"Ray on {text(node, 'node_ip')}: {short(text(node, 'state_message'))}"
+            for node in nodes
+            if text(node, "state") == "DEAD"
+            and text(node, "state_message").startswith(_UNEXPECTED)
+            and node.get("is_head_node") is False
+        ]
 
     def tail(self, job: Job) -> Generator[bytes]:
         """The driver's log from its first byte on, as it grows; `b""` where it does not.

@@ -242,6 +242,8 @@ def _workers_lost(observed: Observed) -> Iterator[Taken]:
                 words=f"a worker was lost, and {name(pod)} came in its place",
                 evidence=(f"{name(pod)} is younger than the cluster's first readiness",),
             )
+    for said in observed.given_up:  # a network that is cut, of which no kubelet knows
+        yield Taken(words="a worker was lost: it did not answer Ray any more", evidence=(said,))
 
 
 def _killed(observed: Observed, kind: str) -> str:

@@ -24,6 +24,9 @@ from factory.control.kube.fields import (
 JOB_STATUSES = frozenset({"", "PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"})
 """Of Ray; any other is not one that its documentation knows."""
 
+UNANSWERED = "Failure"
+"""Not Ray's: KubeRay reads what the API server says of a head that does not answer as a job."""
+
 DEPLOYMENT_STATUSES = frozenset(
     {
         "",
@@ -78,6 +81,8 @@ class Observed:
     """A person wants the run to end."""
     paused: bool = False
     """Out of reach for longer than the cluster may be."""
+    given_up: Sequence[str] = ()
+    """Ray's words on workers that it took for dead, asked for once the driver has failed."""
     seen: Seen = field(default_factory=Seen)
 
     @property

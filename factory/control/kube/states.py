@@ -17,6 +17,7 @@ from factory.control.kube.fields import Object, is_leaving, label, short, text
 from factory.control.kube.observed import (
     DEPLOYMENT_STATUSES,
     JOB_STATUSES,
+    UNANSWERED,
     Observed,
 )
 from factory.control.kube.reasons import Trouble, killed_for_memory, troubles
@@ -257,11 +258,7 @@ def _phase(observed: Observed, queues: Sequence[Object]) -> State:
     if deployment not in DEPLOYMENT_STATUSES:
         return _unknown(observed, f"KubeRay reports {short(deployment, 60)!r}")
     if deployment == "Running":
-        if job not in JOB_STATUSES:
-            return _unknown(observed, f"KubeRay reports the job as {short(job, 60)!r}")
-        if job not in ("", "PENDING"):
-            return State(phase="running", reason=_running(observed))
-        return State(phase="starting", reason=why_it_starts(observed))
+        return _of_driver(observed, job)
     if deployment == "Retrying":
         return State(phase="queued", reason="KubeRay starts it again by itself (backoffLimit)")
     if deployment == "Waiting":
@@ -269,6 +266,18 @@ def _phase(observed: Observed, queues: Sequence[Object]) -> State:
     if deployment == "Initializing" and has_place(observed):
         return State(phase="starting", reason=why_it_starts(observed))
     return State(phase="queued", reason=why_it_waits(observed, queues))
+
+
+def _of_driver(observed: Observed, job: str) -> State:
+    if job == UNANSWERED:
+        told = message_of(observed)
+        words = f"its head does not answer KubeRay{f' ({told})' if told else ''}"
+        return State(phase="unknown", reason=words)
+    if job not in JOB_STATUSES:
+        return _unknown(observed, f"KubeRay reports the job as {short(job, 60)!r}")
+    if job not in ("", "PENDING"):
+        return State(phase="running", reason=_running(observed))
+    return State(phase="starting", reason=why_it_starts(observed))
 
 
 def _unknown(observed: Observed, words: str) -> State:

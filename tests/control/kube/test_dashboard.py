@@ -57,6 +57,22 @@ def test_a_job_that_the_head_does_not_know_is_none_and_need_not_be_stopped(head:
     assert not head.client.stop_job("another")
 
 
+def test_workers_that_ray_took_for_dead(head: Proxied, monkeypatch: pytest.MonkeyPatch) -> None:
+    died = {"state": "DEAD", "state_message": "Unexpected termination: health check failed"}
+    nodes = [
+        {"node_ip": "10.0.0.2", "state": "ALIVE", "state_message": None, "is_head_node": False},
+        {"node_ip": "10.0.0.3", "is_head_node": False, **died},
+        {"node_ip": "10.0.0.4", "is_head_node": True, **died},
+        {"node_ip": "10.0.0.5", **died, "state_message": "Expected termination: received SIGTERM"},
+    ]
+    answer = {"result": True, "data": {"result": {"total": 4, "result": nodes}}}
+    monkeypatch.setattr(head.told, "answer", lambda *_: (HTTPStatus.OK, answer))
+    said = ["Ray on 10.0.0.3: Unexpected termination: health check failed"]
+    assert head.client.lost_workers() == said
+    monkeypatch.setattr(head.told, "answer", lambda *_: (HTTPStatus.OK, {"data": "nothing"}))
+    assert head.client.lost_workers() == []
+
+
 def test_an_address_where_there_is_no_dashboard_is_an_error(
     head: Proxied, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -285,6 +285,23 @@ def test_a_head_that_is_gone_is_believed_when_two_things_say_so() -> None:
     assert verdict(made.rayjob("Frozen", "Failure"), workers) == "lost"
 
 
+def test_a_head_that_does_not_answer_kuberay_is_said_to_be_that() -> None:
+    why = "error trying to reach service: dial tcp 10.0.0.7:8265: connect: no route to host"
+    state = state_of(made.observed(made.rayjob("Running", "Failure", message=why), made.gang()))
+    assert (state.phase, state.verdict) == ("unknown", None)
+    assert state.reason == f"its head does not answer KubeRay ({why})"
+
+
+def test_a_worker_that_ray_took_for_dead_is_lost_although_its_pod_is_well() -> None:
+    dead = ["Ray on 10.0.0.8: Unexpected termination: health check failed"]
+    of = made.observed(failed(), made.gang())
+    assert state_of(of).verdict == "failed"
+    state = state_of(replace(of, given_up=dead))
+    assert (state.verdict, state.evidence[-1]) == ("lost", dead[0])
+    refused = failed(message="Job entrypoint command failed with exit code 3")
+    assert state_of(made.observed(refused, made.gang(), given_up=dead)).verdict == "failed"
+
+
 def test_a_cluster_that_is_gone_under_its_driver() -> None:
     job = made.rayjob(rayJobInfo={"startTime": made.at(90)})
     assert verdict(job, [], raycluster=None, podgroup=None) == "lost"
