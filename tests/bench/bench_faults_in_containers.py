@@ -71,8 +71,8 @@ def _section(rows: Rows, seconds: float) -> list[str]:
         "node, its worker on the other. The driver asks its worker before each of its numbered "
         "lines and messages. The factory looks ten times as often as it does otherwise, and Ray "
         "gives a node up after 15 s. What is counted is the same as on a cluster without "
-        f"kubelets: {on_dead_heads(every)} lines were lost with a head that died or was cut off, "
-        f"and {again_by_kuberay(every)} times KubeRay started a driver again on a new head before "
+        f"kubelets: {on_dead_heads(every)} lines were lost with a head that died, and "
+        f"{again_by_kuberay(every)} times KubeRay started a driver again on a new head before "
         "anybody looked, which the claim of the first on its attempt kept out. "
         f"{len(every)} runs in {seconds / 60:.0f} minutes.",
         "",

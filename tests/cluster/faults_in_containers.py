@@ -76,12 +76,9 @@ def _cut_for_a_while(role: Role) -> Strike:
     return strike
 
 
-def _cut_for_good(role: Role) -> Strike:
-    def strike(scene: SceneInContainers) -> None:
-        scene.cut_off = role == "head"
-        scene.set_network(scene.pod(role), "down")
-
-    return strike
+def _worker_cut_off(scene: SceneInContainers) -> None:
+    """For good: no kubelet knows of it, only Ray."""
+    scene.set_network(scene.pod("worker"), "down")
 
 
 AS_EVER = Expected()
@@ -119,6 +116,5 @@ FAULTS: list[Fault[SceneInContainers]] = [
     *(Fault(KILLED, when, killed_at(when)) for when in ("starting", "running", "after the driver")),
     _fault("network of the worker cut for a while", "running", _cut_for_a_while("worker")),
     _fault("network of the head cut for a while", "running", _cut_for_a_while("head")),
-    _fault("network of the worker cut for good", "running", _cut_for_good("worker"), AGAIN),
-    _fault("network of the head cut for good", "running", _cut_for_good("head"), AGAIN),
+    _fault("network of the worker cut for good", "running", _worker_cut_off, AGAIN),
 ]

@@ -21,7 +21,7 @@ from dagster_pipes import (
     open_dagster_pipes,
 )
 
-from factory.errors import FactoryError, Superseded
+from factory.errors import FactoryError, RunFailed, Superseded
 from factory.namespace import Namespace
 from factory.namespace.attempts import Attempt
 from factory.settings import Settings, ray_address
@@ -110,15 +110,24 @@ def _workers(count: int) -> list[Any]:
 
 
 def _ask(workers: list[Any], number: int, ending: Ending) -> None:
-    """Wait for the answer of every worker; fails where one is lost."""
+    """Wait for the answer of every worker.
+
+    Raises:
+        RunFailed: one is lost.
+        Ended: the driver was told to stop.
+    """
     import ray
+    from ray.exceptions import RayError
 
     asked: list[Any] = [one.answer.remote(number) for one in workers]
     done: list[Any] = []
     while len(done) < len(asked):
         ending.check()
         done, _ = ray.wait(asked, num_returns=len(asked), timeout=ASK_SECONDS)
-    ray.get(asked)
+    try:
+        ray.get(asked)
+    except RayError as lost:
+        raise RunFailed(f"a worker is lost ({type(lost).__name__})") from None
 
 
 def _next(run: Path) -> int:

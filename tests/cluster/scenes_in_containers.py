@@ -45,8 +45,6 @@ class SceneInContainers(UnderWay):
     end_seconds: float = 420.0
     killed: set[str] = field(default_factory=set[str])
     """Drivers whose heads live on, and tell what they have printed."""
-    cut_off: bool = False
-    """Whether the head cannot be reached any more, as if it were dead."""
 
     @property
     def where_told(self) -> Path:
@@ -63,8 +61,7 @@ class SceneInContainers(UnderWay):
 
     def died_with_their_heads(self) -> set[str]:
         """The names of those that never came to their ends."""
-        every = set(self.said())
-        return every if self.cut_off else every - self._marked("ended") - self.killed
+        return set(self.said()) - self._marked("ended") - self.killed
 
     def pod(self, role: Role) -> Object:
         """The pod of that role, the youngest."""
