@@ -27,6 +27,9 @@ GPUS = 8
 _PLUGINS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"))
 _PAUSE = "pause.test/pause"
 _NAMES_OF_V1 = ("cpuset.cpus", "cpuset.mems")
+_WEIGHT = "cpu.shares", "4096"
+"""Else all containers of a node together weigh as much as one process of this machine."""
+
 _ADDRESSES_PER_NODE = 60
 _FIRST_ADDRESS = 10
 
@@ -268,6 +271,8 @@ def _make_control_groups(name: str) -> None:
         for file in _NAMES_OF_V1:
             if (hierarchy / file).exists():
                 (hierarchy / name / file).write_bytes((hierarchy / file).read_bytes())
+        if (weight := hierarchy / name / _WEIGHT[0]).exists():
+            weight.write_text(_WEIGHT[1])
 
 
 def _add_gpus(plane: ControlPlane, path: str) -> None:

@@ -29,11 +29,11 @@ type Role = Literal["head", "worker"]
 
 _NOTICES_SOON = {
     "RAY_health_check_period_ms": "1000",
-    "RAY_health_check_timeout_ms": "2000",
+    "RAY_health_check_timeout_ms": "3000",
     "RAY_health_check_failure_threshold": "5",
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "15",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "30",
 }
-"""Ray takes a node for dead in a quarter of a minute, not in one."""
+"""Ray takes a node for dead in a third of a minute, not in one."""
 
 
 @dataclass(kw_only=True)
