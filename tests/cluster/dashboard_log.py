@@ -9,7 +9,7 @@ from http import HTTPStatus
 from itertools import pairwise
 
 BLOCK_BYTES = 1 << 16
-_LOOK_SECONDS = 0.01
+LOOK_SECONDS = 0.01
 
 
 @dataclass
@@ -48,7 +48,7 @@ def serve(handler: http.server.BaseHTTPRequestHandler, log: ServedLog, *, follow
             handler.wfile.write(_chunk(b""))
             return
         else:
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(LOOK_SECONDS)
     _reset(handler)
 
 
@@ -80,6 +80,6 @@ def _reset(handler: http.server.BaseHTTPRequestHandler) -> None:
     """Cut the connection off, as a node does that dies."""
     handler.close_connection = True
     handler.wfile.flush()
-    time.sleep(_LOOK_SECONDS)  # what was sent arrives
+    time.sleep(LOOK_SECONDS)  # what was sent arrives
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     handler.connection.close()

@@ -1,7 +1,8 @@
-"""One run's cluster on a stage: pods are played, and its driver is a process that is real.
+"""Runs' clusters on a stage: pods are played, and each driver is a process that is real.
 
 The dashboard has an address of its own and Ray's own port, which is what KubeRay's service leads
-to. A driver gets what Pipes handed to the head's container, and writes into the namespace.
+to. A driver gets what Pipes handed to the head's container or to its job, and writes into the
+namespace.
 """
 
 import atexit
@@ -25,14 +26,13 @@ from tests.cluster.api import Api, Object, Refused
 from tests.cluster.dashboard import Dashboard, Job
 
 PORT = 8265
-_LOOK_SECONDS = 0.1
 _PASSING = (404, 409)
 _ADDRESSES = itertools.count(os.getpid() % 2000 * 100)
 
 
 @dataclass
 class Stage:
-    """What is played in one Kubernetes namespace, for one run at a time."""
+    """What is played in one Kubernetes namespace; every head has the dashboard that is given."""
 
     admin: Api
     namespace: str
@@ -51,6 +51,7 @@ class Stage:
     pouring: list[threading.Thread] = field(default_factory=list[threading.Thread])
     slow_deletion: bool = False
     """Pods that are told to end take their whole grace."""
+    look_seconds: float = 0.1
     _started: dict[str, subprocess.Popen[bytes]] = field(
         default_factory=dict[str, subprocess.Popen[bytes]]
     )
@@ -70,7 +71,7 @@ class Stage:
 
     def go(self, ended: threading.Event) -> None:
         """Play until the end."""
-        while not ended.wait(_LOOK_SECONDS):
+        while not ended.wait(self.look_seconds):
             try:
                 self._once()
             except Refused as refused:
@@ -112,23 +113,26 @@ class Stage:
 
     def _head_gone(self, uid: str) -> None:
         """What ran on it dies with it, and nobody knows of its jobs any more."""
-        self.heads.pop(uid, None)
-        for process in self._started.values():
+        head = self.heads.pop(uid, None)
+        if head is None:
+            return
+        for job_id in [one for one in self._started if _is_of(one, head)]:
+            process = self._started.pop(job_id)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        for job in self.told.jobs.values():
-            job.log.ended = True
-        self._started.clear()
-        self.told.jobs.clear()
+        for job_id in [one for one in list(self.told.jobs) if _is_of(one, head)]:
+            self.told.jobs.pop(job_id).log.ended = True
 
     def _play_job(self, job: Job) -> None:
         process = self._started.get(job.submission_id)
-        if process is None and job.status == "PENDING" and self.heads:
-            self._started[job.submission_id] = self._start(job, next(iter(self.heads.values())))
-            job.status = "RUNNING"
-            return
         if process is None:
+            head = next(
+                (one for one in list(self.heads.values()) if _is_of(job.submission_id, one)), None
+            )
+            if head is not None and job.status == "PENDING":
+                self._started[job.submission_id] = self._start(job, head)
+                job.status = "RUNNING"
             return
         stopping = self.told.stopping or set()
         if job.submission_id in stopping:
@@ -170,6 +174,12 @@ class Stage:
         return encode_param(
             json.loads(json.dumps(decode_param(param)).replace(seen, str(self.root)))
         )
+
+
+def _is_of(job_id: str, head: Object) -> bool:
+    """KubeRay names job and cluster after the RayJob, each with an end of its own."""
+    cluster: str = head["metadata"]["labels"]["ray.io/cluster"]
+    return cluster.rpartition("-")[0] == job_id.rpartition("-")[0]
 
 
 def _pour(process: subprocess.Popen[bytes], job: Job) -> None:
