@@ -4,6 +4,7 @@ Ray, KubeRay and the kubelets do what they do; nothing is played. Which is struc
 worker, is in the name of the fault, and so is when.
 """
 
+import contextlib
 from collections.abc import Callable
 
 from tests.cluster.fault import Expected, Fault, at
@@ -32,6 +33,18 @@ def _killed(role: Role, which: Callable[[Process], bool]) -> Strike:
         the_one(scene.processes(role), which).kill()
 
     return strike
+
+
+def _until_noticed(strike: Strike) -> Strike:
+    """The driver may not go on before another attempt has taken its place: it might end well."""
+
+    def noticed(scene: SceneInContainers) -> None:
+        before = {job["metadata"]["name"] for job in scene.rayjobs()}
+        strike(scene)
+        with contextlib.suppress(AssertionError):  # what came of it instead is counted
+            scene.until(lambda: {job["metadata"]["name"] for job in scene.rayjobs()} - before)
+
+    return noticed
 
 
 def _driver_killed(scene: SceneInContainers) -> None:
@@ -87,9 +100,23 @@ NEW_HEAD = Expected(attempts=2, new_head=True)
 BY_HAND = Expected(ends="FAILURE", words="SIGKILL")
 
 
+def _beheading(strike: Strike) -> Strike:
+    """What was printed on that head and never left it is lost with it."""
+
+    def beheads(scene: SceneInContainers) -> None:
+        scene.beheaded |= set(scene.said())
+        strike(scene)
+
+    return beheads
+
+
 def _fault(
     kind: str, when: str, strike: Strike, expected: Expected = AS_EVER
 ) -> Fault[SceneInContainers]:
+    if expected.new_head:
+        strike = _beheading(strike)
+    if expected.attempts > 1:
+        strike = _until_noticed(strike)
     return Fault(kind, when, at(when, strike), expected)
 
 

@@ -45,6 +45,8 @@ class SceneInContainers(UnderWay):
     end_seconds: float = 420.0
     killed: set[str] = field(default_factory=set[str])
     """Drivers whose heads live on, and tell what they have printed."""
+    beheaded: set[str] = field(default_factory=set[str])
+    """Drivers whose heads were struck, whether or not they came to their own ends."""
 
     @property
     def where_told(self) -> Path:
@@ -60,8 +62,8 @@ class SceneInContainers(UnderWay):
         return len(self.said().keys() | self._marked("fenced"))
 
     def died_with_their_heads(self) -> set[str]:
-        """The names of those that never came to their ends."""
-        return set(self.said()) - self._marked("ended") - self.killed
+        """The names of those whose head was struck, or that never came to their ends."""
+        return self.beheaded | set(self.said()) - self._marked("ended") - self.killed
 
     def pod(self, role: Role) -> Object:
         """The pod of that role, the youngest."""
