@@ -28,6 +28,9 @@ from factory.data import mathml
 if TYPE_CHECKING:
     from factory.data.row import Element
 
+NOT_READ = ("MeshHeadingList", "PubmedData", "AuthorList", "ChemicalList")
+"""Parts of a record that `citation` does not look at, more than half of it: see `Row.without`."""
+
 UNLABELLED = "UNLABELLED"
 NOT_AVAILABLE = "[Not Available]."
 

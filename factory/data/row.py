@@ -4,6 +4,7 @@ The row pattern of a source says which, see `pattern`. Reading rows out of files
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -139,9 +140,23 @@ class Row:
         """
         if self.json is not None:
             return name in self.json
-        if self.fragment is not None and self.fragment.lacks(name):
-            return False
+        if self.fragment is not None and (known := self.fragment.has(name)) is not None:
+            return known
         return next(self.element.iterdescendants(f"{{*}}{name}"), None) is not None
+
+    def without(self, *names: str) -> "Element":
+        """The element without those below it that have one of these tags, whatever is in them.
+
+        Of a large document they are never parsed: name the long parts that `clean` does not read.
+        Tags are matched without their XML namespace. What is around the element has `element` only.
+        """
+        from lxml import etree  # not above: few datasets are XML
+
+        found = self.fragment.without(names) if self.fragment is not None else None
+        if found is None:
+            found = deepcopy(self.element)
+            etree.strip_elements(found, *(f"{{*}}{name}" for name in names), with_tail=False)
+        return found
 
     def text(self, name: str) -> str:
         """Text of the first element below this one with that tag, or of the record's field.

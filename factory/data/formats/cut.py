@@ -13,12 +13,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lxml import etree
 
 from factory.data.formats.fragment import Around, Fragment
+from factory.data.formats.tags import BLANK, CLOSED, HEAD
 
 if TYPE_CHECKING:
     from factory.data.row import Element
@@ -31,6 +33,9 @@ LARGEST = 2**23
 
 CHUNK = 2**15
 """Bytes that a parser is given at once; of a comment as well, as very long ones are refused."""
+
+TOGETHER = 256
+"""Records that are found, and verified, before the first of them is given."""
 
 _COMMENT = len("<!---->")
 _BREAK = ord("\n")
@@ -47,10 +52,6 @@ _ID = re.compile(b"xml:id")  # in many bytes a pattern is found sooner than the 
 """An attribute whose value no other element of the document may have."""
 
 _DECLARATION = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml[ \t\r\n].*?\?>", re.DOTALL)
-
-_BLANK = rb"[ \t\r\n]"
-_HEAD = re.compile(rb"(?:[^<>\"']|\"[^<\"]*\"|'[^<']*')*>")
-_CLOSED = re.compile(_BLANK + rb"*>")
 
 
 class Cutting:
@@ -71,7 +72,7 @@ class Cutting:
         self._tag = tag
         self._name = tag.encode()
         self._options = options
-        self._start = re.compile(_BLANK + rb"*(<" + name + rb")(?=[ \t\r\n/>])")
+        self._start = re.compile(BLANK + rb"*(<" + name + rb")(?=[ \t\r\n/>])")
         self._any = re.compile(rb"<(?:[^ \t\r\n<>/!?:\"'=]+:)?" + name + rb"[ \t\r\n/>]")
         self._prolog = b""
         self._passed = _Place()
@@ -85,13 +86,16 @@ class Cutting:
         around = self._around() if len(self._held) == SMALLEST else None
         if around is None:
             return
-        while (span := self._span()) is not None:
-            fragment = around.fragment(self._held[span[0] : span[1]])
-            if fragment is None:
-                return
-            self._at = span[1]
-            self.count += 1
-            yield fragment
+        while spans := list(islice(self._spans(), TOGETHER)):
+            verified = around.ahead and around.verified(self._held[spans[0][0] : spans[-1][1]])
+            for start, end in spans:
+                record = self._held[start:end]
+                made = Fragment(record, around, plain=True) if verified else around.fragment(record)
+                if made is None:
+                    return
+                self._at = end
+                self.count += 1
+                yield made
 
     def rest(self) -> Iterator[bytes]:
         """The document with what was cut as comments of as many lines, to be read once."""
@@ -122,21 +126,30 @@ class Cutting:
         self._passed.encoding = encoding
         return Around(list(probe.iterancestors())[::-1], encoding, self._options)
 
-    def _span(self) -> tuple[int, int] | None:
-        """Where the next element begins and ends in what is held, if it is plain."""
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """Where the next elements begin and end in what is held, as far as they are plain.
+
+        More is read if not one of them is whole.
+        """
+        at = self._at
         while True:
-            start = self._start.match(self._held, self._at)
+            start = self._start.match(self._held, at)
             end = None if start is None else self._ending(start.end())
             if start is not None and end is not None:
-                return (start.start(1), end) if 0 < end <= self._plain_until else None
-            unlike = start is None and len(self._held) - self._at > SMALLEST
-            if unlike or not self._grow():
-                return None
+                if not 0 < end <= self._plain_until:
+                    return
+                yield start.start(1), end
+                at = end
+                continue
+            unlike = start is None and len(self._held) - at > SMALLEST
+            if at > self._at or unlike or not self._grow():
+                return
+            at = self._at
 
     def _ending(self, at: int) -> int | None:
         """The end of the element whose tag's name ends here; 0 if there is another one inside."""
         if self._held[at : at + 1] != b">":
-            head = _HEAD.match(self._held, at)
+            head = HEAD.match(self._held, at)
             if head is None:
                 return None
             if self._held[head.end() - 2 : head.end()] == b"/>":
@@ -144,7 +157,7 @@ class Cutting:
         while (at := self._held.find(self._name, at)) >= 0:
             after = at + len(self._name)
             if self._held[at - 2 : at] == b"</":
-                if (closed := _CLOSED.match(self._held, after)) is not None:
+                if (closed := CLOSED.match(self._held, after)) is not None:
                     return closed.end()
             elif self._opens(at, after):
                 return 0

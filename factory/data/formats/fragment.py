@@ -1,23 +1,21 @@
 """Fragments: elements that were cut out of a document as bytes, see `cut`.
 
 They are verified when they are cut, and become a tree at the same time or when one is asked for:
-verifying alone takes half the time, and many a row is refused for what it does not have.
+verifying alone takes half the time, and many a row is refused for what it does not have. Where only
+a part of each is asked for, many are verified at once, and no more than that part becomes a tree.
 """
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from factory.data.formats import tags
+
 if TYPE_CHECKING:
     from factory.data.row import Element
 
 _MARK = " | "
-_TEXT = re.compile(rb">([^<]+)")
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-"""Tags that are the same bytes in every encoding of what is cut, and mean themselves only."""
-
 BYTES_PER_CHARACTER = 10
 """Of a record, mark-up included, so that its beginning has enough text most of the time."""
 
@@ -41,6 +39,9 @@ class Around:
     asked: set[bytes] = field(default_factory=set[bytes])
     """What fragments were asked to have: one that has it all becomes a tree at once."""
 
+    ahead: bool = False
+    """Whether only parts of fragments are asked for: then none becomes a tree at once."""
+
     def __post_init__(self) -> None:
         self.before, self.after = _wrapping(self.ancestors)
         options: dict[str, Any] = {**self.options, "encoding": self.encoding}
@@ -60,6 +61,10 @@ class Around:
         except etree.XMLSyntaxError:
             return None
         return made
+
+    def verified(self, records: bytes) -> bool:
+        """Whether each of several that follow each other would parse, as far as can be told."""
+        return tags.only(records) and self._is_well_formed(records)
 
     def parsed(self, record: bytes) -> "Element":
         """The element that these bytes are, below those around it."""
@@ -88,6 +93,9 @@ class Fragment:
     missing: bytes | None = None
     """What the one before was asked to have, and this one has not."""
 
+    plain: bool | None = None
+    """Whether every `<` in it begins a tag; none before one has looked."""
+
     @property
     def element(self) -> "Element":
         """The element, below those around it."""
@@ -95,22 +103,43 @@ class Fragment:
             self.tree = self.around.parsed(self.record)
         return self.tree
 
-    def lacks(self, tag: str) -> bool:
-        """Whether no element of the tag is in it for certain."""
-        if not _PLAIN.fullmatch(tag):
-            return False
-        name = tag.encode()
+    def without(self, names: tuple[str, ...]) -> "Element | None":
+        """A tree without the elements of these tags, if it can be told without one of all."""
+        self.around.ahead = True
+        known = tags.named(*names)
+        left = None if known is None or not self._plain() else tags.without(self.record, known)
+        try:
+            return None if left is None else self.around.parsed(left)
+        except etree.XMLSyntaxError:
+            return None
+
+    def has(self, tag: str) -> bool | None:
+        """Whether an element of the tag is below this one, if it can be told without a tree."""
+        known = tags.named(tag)
+        if known is None:
+            return None
+        (name,) = known
         self.around.asked.add(name)
-        return name == self.missing or (self.tree is None and name not in self.record)
+        if name == self.missing:
+            return False
+        if self.tree is not None or (found := tags.has(self.record, name)) is None:
+            return None
+        return found and (self._plain() or None)
+
+    def _plain(self) -> bool:
+        if self.plain is None:
+            self.plain = tags.only(self.record)
+        return self.plain
 
     def beginning(self, characters: int) -> str | None:
         """So many characters of its text or more, if they are found without a tree."""
         part = self.record[: BYTES_PER_CHARACTER * characters]
         part = part[: part.rindex(b"<")]
-        if b"&" in part or b"<!" in part or b"<?" in part or part.count(b"<") != part.count(b">"):
+        if b"&" in part or part.count(b"<") != part.count(b">") or not self._plain():
             return None
-        text = b"".join(_TEXT.findall(part)).decode(self.around.encoding)
-        flat = " ".join(text.split())
+        pieces = part.split(b"<")
+        text = b"".join([piece[piece.find(b">") + 1 :] for piece in pieces])
+        flat = " ".join(text.decode(self.around.encoding).split())
         return flat if len(flat) >= characters else None
 
 

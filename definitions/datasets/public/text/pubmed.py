@@ -6,8 +6,10 @@ from factory.keys import public
 
 def clean(row: Row) -> Sample | Rejected:
     """Half of the citations have no abstract. NLM asks for credit and sets no other terms."""
-    citation = pubmed.citation(row.element) if row.has("AbstractText") else None
-    if citation is None or not citation.sections:
+    if not row.has("AbstractText"):
+        return Rejected("no abstract")
+    citation = pubmed.citation(row.without(*pubmed.NOT_READ))
+    if not citation.sections:
         return Rejected("no abstract")
     return Sample.document(
         id=citation.pmid,
