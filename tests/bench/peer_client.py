@@ -1,18 +1,17 @@
 """dagster-ray's client before the same stage as ours: how it launches, and what is counted.
 
 It submits our RayJob, without our Secret, and reads messages and lines as it does by itself: from
-Ray's tail of the driver's log. Each launch is a process, whose stdout is the run's in Dagster.
+Ray's tail of the driver's log. The lines are the step's stdout, which Dagster keeps.
 """
 
 import json
-import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast, override
+from typing import Any, override
 
 import dagster as dg
 
@@ -20,6 +19,7 @@ from factory.control.clusters import Kubernetes
 from factory.control.instance import ensure
 from factory.control.kube import rayjob
 from factory.control.kube.submission import Submission
+from factory.namespace import Namespace
 from factory.settings import Settings
 from tests.cluster.access import Account
 from tests.cluster.launching import Launcher
@@ -30,7 +30,6 @@ from tests.cluster.under_way import UnderWay
 
 LOOK_SECONDS = 0.5
 """As often as ours looks; it has one setting for all states."""
-END_SECONDS = 110.0
 SETTLE_SECONDS = 60.0
 
 OPENS = """
@@ -45,18 +44,29 @@ _RIGHTS = {"apiGroups": ["ray.io"], "resources": ["rayjobs/status"], "verbs": ["
 _TERMINAL = {"Complete", "Failed", "ValidationFailed"}
 
 
+@dataclass
 class PeerLauncher(Launcher):
     """The same job, whose op hands the same RayJob to dagster-ray's client."""
 
-    dashboard = ""
-    config = ""
-    """Of Kubernetes: a kubeconfig."""
+    config: str = ""
+    """Of the Kubernetes client: a kubeconfig."""
+    dashboard: str = ""
+
+    @override
+    def as_argument(self) -> str:
+        given: dict[str, Any] = json.loads(super().as_argument())
+        return json.dumps(given | {"config": self.config, "dashboard": self.dashboard})
+
+    @override
+    def command(self) -> list[str]:
+        return [sys.executable, "-u", "-m", "tests.bench.peer_client", self.as_argument()]
 
     @override
     def _train(self, context: dg.OpExecutionContext) -> None:
         from dagster_ray.kuberay import PipesKubeRayJobClient
         from dagster_ray.kuberay.client import RayJobClient
 
+        self.run = Namespace(self.settings.root).open_run("public", context.run_id)
         PipesKubeRayJobClient(
             client=RayJobClient(kube_config=self.config),
             poll_interval=LOOK_SECONDS,
@@ -78,44 +88,6 @@ class PeerLauncher(Launcher):
 
 
 @dataclass
-class Elsewhere:
-    """Launches, each in a process of its own."""
-
-    launcher: Launcher
-    config: Path
-    dashboard: str
-
-    @property
-    def instance(self) -> dg.DagsterInstance:
-        """Dagster's."""
-        return self.launcher.instance
-
-    def launch(self, tags: Mapping[str, str] | None = None) -> None:
-        """Run to the end; killed where it does not come."""
-        log = self.launcher.settings.root.parent / "launch.log"
-        with log.open("ab") as file:
-            process = subprocess.Popen(self._command(tags), stdout=file, stderr=subprocess.STDOUT)
-        try:
-            process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    def command(self) -> list[str]:
-        """Does it in a process of its own."""
-        return self._command()
-
-    def _command(self, tags: Mapping[str, str] | None = None) -> list[str]:
-        given = {
-            **json.loads(self.launcher.as_argument()),
-            "config": str(self.config),
-            "dashboard": self.dashboard,
-            "tags": dict(tags or {}),
-        }
-        return [sys.executable, "-u", "-m", "tests.bench.peer_client", json.dumps(given)]
-
-
-@dataclass
 class PeerTheatre(Theatre):
     """The same theatre for runs of dagster-ray."""
 
@@ -128,10 +100,11 @@ class PeerTheatre(Theatre):
         return Stage(self.account.plane.admin, self.account.namespace, code, self.told, root)
 
     @override
-    def launcher(self, root: Path, token: Path) -> Elsewhere:
+    def launcher(self, root: Path, token: Path) -> PeerLauncher:
         config = root.parent / "kubeconfig"
         config.write_text(json.dumps(self._config(token)))
-        return Elsewhere(Launcher(*self.launching(root, token)), config, self.dashboard)
+        launching = self.launching(root, token)
+        return PeerLauncher(*launching, config=str(config), dashboard=self.dashboard)
 
     def _config(self, token: Path) -> dict[str, Any]:
         """A kubeconfig by which the Kubernetes client reads the token anew for each request."""
@@ -215,15 +188,11 @@ DAGSTER_RAY = Client(
 
 
 def _main(argument: str) -> None:
-    given = cast(dict[str, Any], json.loads(argument))
-    settings = Settings.model_validate(given["settings"])
-    cluster = Kubernetes.model_validate(given["cluster"])
+    given = json.loads(argument)
+    settings = Settings.model_validate(given.pop("settings"))
+    cluster = Kubernetes.model_validate(given.pop("cluster"))
     with ensure(settings) as instance:
-        launcher = PeerLauncher(settings, instance, cluster, given["image"])
-        launcher.config, launcher.dashboard = given["config"], given["dashboard"]
-        launcher.job().execute_in_process(
-            instance=instance, raise_on_error=False, tags=given["tags"]
-        )
+        PeerLauncher(settings, instance, cluster, **given).launch()
 
 
 if __name__ == "__main__":
