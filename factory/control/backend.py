@@ -130,6 +130,10 @@ class Backend(Protocol):
         """The attempts that have ended so far, as far as they are on record."""
         ...
 
+    def shown(self, attempt: int) -> Mapping[str, int]:
+        """The lines that the run's page has of who followed the attempt before, each how often."""
+        ...
+
     def start(self, launch: Launch, run_directory: RunDirectory) -> RunCluster:
         """Ask for the run's cluster, without waiting for it. Either it can be stopped or it raises.
 

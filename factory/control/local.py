@@ -82,6 +82,10 @@ class LocalBackend:
         """Nothing."""
         return []
 
+    def shown(self, attempt: int) -> dict[str, int]:
+        """Nothing."""
+        return {}
+
     def start(self, launch: Launch, run_directory: RunDirectory) -> "LocalCluster":
         """Begin a cluster for that run, after a sweep of those whose owner is gone.
 

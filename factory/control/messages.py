@@ -13,26 +13,19 @@ import json
 import logging
 import re
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import dagster as dg
 from dagster_pipes import PIPES_PROTOCOL_VERSION_FIELD, PipesException, PipesMessage, PipesParams
-from pydantic import TypeAdapter, ValidationError
 
+from factory.control.page import Page
 from factory.control.run_files import contents
 from factory.errors import FactoryError, NamespaceError
 from factory.namespace import RunDirectory
-from factory.reports import (
-    MESSAGES_DIRECTORY_PARAM,
-    MixtureLine,
-    Phase,
-    SourceCounts,
-    StepLine,
-    chunk_name,
-)
+from factory.reports import MESSAGES_DIRECTORY_PARAM, chunk_name
 
 CURSOR = "cursor"
 LARGEST_CHUNK_BYTES = 64 << 20
@@ -45,18 +38,8 @@ LOOK_AGAIN_SECONDS = 5.0
 """A network file system may remember that a file was not there; listing its directory corrects it,
 and shows whether a later chunk has come without this one."""
 
-STEP_LINE_SECONDS = 1.0
-"""Steps shown on the run's page are at least so far apart; every step is in the run's files."""
-
-MIXTURE_LINE_SECONDS = 60.0
-"""The same for shares, which change slowly. Drift is shown at once."""
-
-SOURCES_SHOWN = 5
-
 _CURSOR_LINE = re.compile(rb"\d{1,12}\n")
 _FREE_TEXT = frozenset({"log", "log_external_stream"})
-type Report = StepLine | Phase | MixtureLine
-_report: TypeAdapter[Report] = TypeAdapter(Report)
 
 
 def messages_name(attempt: int) -> str:
@@ -77,8 +60,13 @@ class NamespaceMessageReader(dg.PipesMessageReader):
         *,
         attempt: int = 1,
         root: Path | None = None,
+        before: Mapping[str, int] | None = None,
     ) -> None:
-        """`root` is the namespace as the driver sees it, where that is not as it is seen here."""
+        """`root` is the namespace as the driver sees it, where that is not as it is seen here.
+
+        `before` are the lines, and how often each, that the page has of who followed the attempt
+        until now. Whoever was killed between a line and the cursor has shown more than that says.
+        """
         self._run_directory = run_directory
         self._log = log
         self._name = messages_name(attempt)
@@ -89,7 +77,7 @@ class NamespaceMessageReader(dg.PipesMessageReader):
         self._shown_up_to = _cursor(run_directory, f"{self._name}/{CURSOR}")
         self._next = 1
         self._looked_at = time.monotonic()
-        self._shown_at = {StepLine: float("-inf"), MixtureLine: float("-inf")}
+        self._page = Page(log, before or {})
         self._handler: dg.PipesMessageHandler | None = None
         self.opened = False
         """Whether a driver has opened."""
@@ -123,6 +111,7 @@ class NamespaceMessageReader(dg.PipesMessageReader):
                 self._handle_line(line)
             if self._next > self._shown_up_to:
                 self._remember()
+                self._page.goes_on()
             self._next += 1
 
     def finish(self, patience_seconds: float) -> None:
@@ -184,10 +173,14 @@ class NamespaceMessageReader(dg.PipesMessageReader):
             message = _message(line)
             again = self._next <= self._shown_up_to
             self._note(message, again=again)
-            if not (message["method"] in _FREE_TEXT and (again or self._private)):
+            if not (message["method"] in _FREE_TEXT and self._is_kept_back(message, again=again)):
                 handler.handle_message(message)
         except Exception as error:  # whatever it holds, the rest must be read
             self._unreadable(type(error).__name__ + ("" if self._private else f": {error}"))
+
+    def _is_kept_back(self, message: PipesMessage, *, again: bool) -> bool:
+        text = str((message["params"] or {}).get("message"))
+        return self._private or self._page.has(text) or again
 
     def _note(self, message: PipesMessage, *, again: bool) -> None:
         params: dict[str, Any] = dict(message["params"] or {})
@@ -199,34 +192,10 @@ class NamespaceMessageReader(dg.PipesMessageReader):
                 if again or self._private:
                     params.pop("exception", None)
                     message["params"] = params
-            case "report_custom_message" if not again:
-                self._show(params.get("payload"))
+            case "report_custom_message":
+                self._page.show(params.get("payload"), again=again)
             case _:
                 pass
-
-    def _show(self, payload: object) -> None:
-        try:
-            report = _report.validate_python(payload)
-        except ValidationError:
-            return  # not one of ours: Dagster keeps it with the step's custom messages
-        if isinstance(report, MixtureLine):
-            for alarm in report.alarms:
-                self._log.warning(f"The mixture drifts: {alarm}.")
-            for note in report.notes:
-                self._log.info(note)
-        if not self._is_too_soon(report):
-            self._log.info(readable(report))
-
-    def _is_too_soon(self, report: Report) -> bool:
-        """Whether the last one of its kind is on the page since a moment ago only."""
-        if isinstance(report, Phase):
-            return False
-        now, kind = time.monotonic(), type(report)
-        apart = STEP_LINE_SECONDS if kind is StepLine else MIXTURE_LINE_SECONDS
-        if now - self._shown_at[kind] < apart and report.step < report.of:
-            return True
-        self._shown_at[kind] = now
-        return False
 
     def _unreadable(self, problem: str) -> None:
         sentence = f"{self._directory / chunk_name(self._next)}: {problem}"
@@ -238,40 +207,6 @@ class NamespaceMessageReader(dg.PipesMessageReader):
         if problem not in self._warned:
             self._warned.add(problem)
             self._log.warning(problem)
-
-
-def readable(report: Report) -> str:
-    """A report as a line for the run's page."""
-    if isinstance(report, MixtureLine):
-        return _mixture(report)
-    if isinstance(report, Phase):
-        detail = f": {report.detail}" if report.detail else ""
-        return f"{report.name}{detail} ({report.seconds:.1f} s)"
-    parts = [f"step {report.step}/{report.of}", f"loss {report.loss:.4f}"]
-    if report.grad_norm is not None:
-        parts.append(f"grad norm {report.grad_norm:.3f}")
-    if report.learning_rate is not None:
-        parts.append(f"learning rate {report.learning_rate:.3g}")
-    return ", ".join([*parts, f"{report.tokens:,} tokens", f"{report.seconds:.2f} s"])
-
-
-def _mixture(line: MixtureLine) -> str:
-    """The shares of the largest sources so far, by three ways of counting."""
-    columns = ("samples", "tokens", "loss_tokens")
-    sums = [max(1, sum(getattr(one, name) for one in line.sources)) for name in columns]
-
-    def shares(source: SourceCounts) -> str:
-        numbers = [getattr(source, name) / of for name, of in zip(columns, sums, strict=True)]
-        return f"{source.source} " + " / ".join(f"{100 * number:.1f}" for number in numbers)
-
-    largest = sorted(line.sources, key=lambda one: one.tokens, reverse=True)
-    shown = ", ".join(shares(source) for source in largest[:SOURCES_SHOWN])
-    more = f" and {len(largest) - SOURCES_SHOWN} more" if len(largest) > SOURCES_SHOWN else ""
-    padding = (line.ending + line.aligning) / max(1, line.slots)
-    return (
-        f"mixture at step {line.step}/{line.of}, % of samples / tokens / loss tokens: "
-        f"{shown}{more}; {padding:.2%} padding"
-    )
 
 
 def _message(line: bytes) -> PipesMessage:

@@ -125,7 +125,11 @@ class FactoryPipesClient(dg.PipesClient):
     ) -> tuple[dg.PipesClientCompletedInvocation, Ended | None]:
         """One attempt, to its end, and how its place was lost if it was."""
         reader = NamespaceMessageReader(
-            run_directory, context.log, attempt=launch.attempt, root=self._backend.root
+            run_directory,
+            context.log,
+            attempt=launch.attempt,
+            root=self._backend.root,
+            before=self._backend.shown(launch.attempt),
         )
         cluster = self._backend.start(launch, run_directory)
         grace = self._grace_seconds

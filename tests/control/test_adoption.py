@@ -1,5 +1,6 @@
 """Which runs go on without a process, and what takes them up."""
 
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 
@@ -125,3 +126,41 @@ def test_an_end_on_record_ends_it_for_every_run_of_the_chain(
     second = Journal(instance, second_run, STEP)
     second.record(handle(second_run, ended="failed", reason="no"), "it has ended")
     assert left_alone(instance) == []
+
+
+def say(instance: dg.DagsterInstance, run: dg.DagsterRun, line: str, step: str = STEP) -> None:
+    """As `context.log` does in that step."""
+    instance.handle_new_event(
+        dg.EventLogEntry(
+            error_info=None,
+            level="INFO",
+            user_message=line,
+            run_id=run.run_id,
+            timestamp=time.time(),
+            step_key=step,
+            dagster_event=None,
+        )
+    )
+
+
+def test_what_the_page_has_of_an_attempt_is_what_was_said_since_it_is_on_record(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("factory.control.kube.handles._PAGE", 2)
+    run = a_run(instance)
+    first = Journal(instance, run, STEP)
+    assert first.shown(1) == {}
+    say(instance, run, "saved")
+    first.record(handle(run), "attempt 1 is submitted")
+    for _ in range(3):
+        say(instance, run, "saved")
+    say(instance, run, "saved", step="another")
+    second_run = a_run(instance, "STARTED", {ADOPTS: run.run_id})
+    second = Journal(instance, second_run, STEP)
+    say(instance, second_run, "ended")
+    second.record(handle(second_run, launch=launch(attempt=2)), "attempt 2 is submitted")
+    say(instance, second_run, "begun")
+    for journal in (first, second):
+        assert journal.shown(1) == {"saved": 3, "ended": 1, "begun": 1}
+        assert journal.shown(2) == {"begun": 1}
+        assert journal.shown(3) == {}

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +17,8 @@ import dagster as dg
 import pytest
 from dagster_pipes import PipesMessage
 
-from factory.control.messages import NamespaceMessageReader, messages_name, readable
+from factory.control.messages import NamespaceMessageReader, messages_name
+from factory.control.page import readable
 from factory.errors import Superseded
 from factory.keys import Classification
 from factory.namespace import Namespace, RunDirectory
@@ -81,12 +84,14 @@ class Handler:
 class Reading:
     """A reader with everything it says, as one process would have it."""
 
-    def __init__(self, run: RunDirectory, attempt: int = 1) -> None:
+    def __init__(
+        self, run: RunDirectory, attempt: int = 1, before: Mapping[str, int] | None = None
+    ) -> None:
         self.handler, said = Handler(), Collected()
         self.said = said.lines
         log = logging.Logger("reader")
         log.addHandler(said)
-        self.reader = NamespaceMessageReader(run, log, attempt=attempt)
+        self.reader = NamespaceMessageReader(run, log, attempt=attempt, before=before)
         self._open = self.reader.read_messages(cast("dg.PipesMessageHandler", self.handler))
         self.params = self._open.__enter__()
 
@@ -155,6 +160,34 @@ def test_a_reader_that_starts_again_shows_nothing_twice_and_collects_all_results
     assert methods == ["opened", "report_custom_message", "report_custom_message", "closed"]
     assert second.reader.closed
     assert Reading(run).pump().said == []
+
+
+def said_or_logged(reading: Reading) -> Counter[str]:
+    """The lines that a reader has put on the page, and those that it had Dagster put there."""
+    logged = [
+        str(cast("Any", m)["params"]["message"])
+        for m in reading.handler.messages
+        if m["method"] == "log"
+    ]
+    return Counter([*(line.partition(" ")[2] for line in reading.said), *logged])
+
+
+@pytest.mark.parametrize("shown", range(6))
+def test_lines_that_a_killed_reader_showed_before_it_said_so_are_not_shown_again(
+    run: RunDirectory, shown: int
+) -> None:
+    saved = message("report_custom_message", payload=Phase(name="saved", seconds=1).model_dump())
+    hello = message("log", message="hello", level="INFO")
+    step = message("report_custom_message", payload=STEP.model_dump())
+    write(run, 1, saved, hello)
+    on_page = said_or_logged(Reading(run).pump())
+    assert on_page == Counter(["saved (1.0 s)", "hello"])
+    write(run, 2, saved, hello, saved, hello, step)
+    lines = ["saved (1.0 s)", "hello", "saved (1.0 s)", "hello", readable(STEP)]
+    second = Reading(run, before=on_page + Counter(lines[:shown])).pump()
+    assert said_or_logged(second) == Counter(lines[shown:])
+    write(run, 3, saved, hello)  # equal lines that are new
+    assert said_or_logged(second.pump()) == Counter(lines[shown:] + lines[:2])
 
 
 def test_a_cursor_line_that_a_crash_cut_off_does_not_count(run: RunDirectory) -> None:

@@ -152,6 +152,9 @@ class Runner:
     def history(self) -> list[Ended]:
         return []
 
+    def shown(self, attempt: int) -> dict[str, int]:
+        return {}
+
     def start(self, launch: Launch, run_directory: RunDirectory) -> RunCluster:
         assert self.cluster is not None
         return self.cluster

@@ -5,7 +5,7 @@ whose results are not on record yet; or else one more than the highest that is.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,6 +99,10 @@ class KubernetesBackend:
     def history(self) -> list[Ended]:
         """The attempts that have ended, as far as they are on record."""
         return self._journal.history()
+
+    def shown(self, attempt: int) -> Mapping[str, int]:
+        """The lines that the run's page has of who followed the attempt before, each how often."""
+        return self._journal.shown(attempt)
 
     def start(self, launch: Launch, run_directory: RunDirectory) -> KubernetesCluster:
         """An attempt that is not submitted yet, or one that a process before this one has begun.

@@ -6,6 +6,7 @@ while another may still go on. Records are found by the run's root, which a run 
 again keeps, or through the tag `ADOPTS`.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 import dagster as dg
@@ -23,6 +24,9 @@ GOES_ON = "factory/goes_on"
 
 METADATA = "ai-factory/attempt"
 ROOT_TAG = "dagster/root_run_id"
+
+_PAGE = 1000
+"""Entries of an event log that are read at once."""
 
 
 class Handle(BaseModel, frozen=True, extra="forbid"):
@@ -58,7 +62,7 @@ class Journal:
 
     def record(self, handle: Handle, message: str, **metadata: dg.MetadataValue) -> None:
         """Write down how an attempt is, with a line for the run's page."""
-        kept = dg.MetadataValue.text(handle.model_dump_json())
+        kept = dg.MetadataValue.json(handle.model_dump(mode="json"))
         self._instance.report_engine_event(
             message,
             dagster_run=self._run,
@@ -89,6 +93,27 @@ class Journal:
             if handle.ended is not None
         ]
 
+    def shown(self, attempt: int) -> Counter[str]:
+        """The step's lines on its runs' pages since the attempt is on record, each how often."""
+        begun = min(
+            (
+                at
+                for run_id in self._runs()
+                for at, handle in handles(self._instance, run_id, self.step_key)
+                if handle.launch.attempt == attempt
+            ),
+            default=None,
+        )
+        if begun is None:
+            return Counter()
+        return Counter(
+            entry.user_message
+            for run_id in self._runs()
+            for entry in _entries(self._instance, run_id)
+            if entry.step_key == self.step_key and not entry.is_dagster_event
+            if entry.timestamp >= begun
+        )
+
     def _attempts(self) -> dict[int, Handle]:
         found: list[tuple[float, Handle]] = []
         for run_id in self._runs():
@@ -108,14 +133,14 @@ def handles(
     instance: dg.DagsterInstance, run_id: str, step_key: str
 ) -> Iterator[tuple[float, Handle]]:
     """The records in one run's event log, with their times."""
-    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
+    for entry in _entries(instance, run_id, dg.DagsterEventType.ENGINE_EVENT):
         if entry.step_key != step_key or entry.dagster_event is None:
             continue
         kept = entry.dagster_event.engine_event_data.metadata.get(METADATA)
-        if not isinstance(kept, dg.TextMetadataValue):
+        if not isinstance(kept, dg.JsonMetadataValue):
             continue
         try:
-            handle = Handle.model_validate_json(kept.text or "")
+            handle = Handle.model_validate(kept.data)
         except ValidationError:
             continue  # of another version of the factory, which another process has to follow
         yield entry.timestamp, handle
@@ -127,3 +152,17 @@ def root_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
     if adopted is not None:
         return root_of(instance, adopted)
     return run.root_run_id or run.run_id
+
+
+def _entries(
+    instance: dg.DagsterInstance, run_id: str, of_type: dg.DagsterEventType | None = None
+) -> Iterator[dg.EventLogEntry]:
+    """A run's event log; that of a long run does not fit into memory at once."""
+    cursor: str | None = None
+    while True:
+        page = instance.get_records_for_run(run_id, cursor, of_type, limit=_PAGE)
+        for record in page.records:
+            yield record.event_log_entry
+        if not page.has_more:
+            return
+        cursor = page.cursor

@@ -62,7 +62,8 @@ class Record:
         if kept is None:
             return
         if seen.driver_started and not kept.driver_started:
-            self._write(seen, f"its driver runs on {', '.join(nodes)}")
+            where = ", ".join(nodes)
+            self._write(seen, f"its driver runs on {where}", nodes=where)
         elif seen.cluster and not kept.raycluster:
             self._write(seen, f"KubeRay has made its cluster {seen.cluster}")
         if found.verdict is not None and kept.ended is None:
@@ -74,7 +75,7 @@ class Record:
         """How it ended, before anything of it is removed."""
         self._write(replace(seen, verdict=verdict, reason=reason), words)
 
-    def _write(self, seen: Seen, words: str) -> None:
+    def _write(self, seen: Seen, words: str, **facts: str) -> None:
         submission = self._submission
         self._last = Handle(
             run_id=self._journal.run_id,
@@ -90,7 +91,14 @@ class Record:
             reason=seen.reason,
         )
         cluster = submission.cluster
-        shown: dict[str, dg.MetadataValue] = {"cluster": dg.MetadataValue.text(cluster.name)}
+        facts |= {
+            "cluster": cluster.name,
+            "attempt": str(submission.launch.attempt),
+            "image": submission.launch.image or "",
+        }
+        shown: dict[str, dg.MetadataValue] = {
+            name: dg.MetadataValue.text(text) for name, text in facts.items() if text
+        }
         if seen.cluster:
             address = cluster.dashboard_address(seen.cluster)
             shown["Ray dashboard"] = dg.MetadataValue.url(address)
