@@ -10,7 +10,7 @@ from functools import partial
 
 import dagster as dg
 
-from factory.control.kube.handles import ADOPTS
+from factory.control.kube.handles import ADOPTS, GOES_ON, handles
 from factory.control.kube.names import label_value
 from factory.control.kube.orphans import GRACE, Fate, Judge, Known
 from factory.control.owner import owner
@@ -30,7 +30,23 @@ def judge(instance: dg.DagsterInstance, grace: timedelta = GRACE) -> Judge:
     Raises:
         SettingsError: this Dagster cannot tell its objects from another's.
     """
-    return Judge(owner=owner(instance), known=partial(fates, instance, grace=grace), grace=grace)
+    return Judge(
+        owner=owner(instance),
+        known=partial(fates, instance, grace=grace),
+        begun=partial(begun, instance),
+        grace=grace,
+    )
+
+
+def begun(instance: dg.DagsterInstance, cluster: str) -> set[str]:
+    """The RayJobs on record on that cluster that no process of a run follows, and had no end."""
+    over = dg.RunsFilter(tags={GOES_ON: "true"}, statuses=list(_FINISHED))
+    return {
+        handle.name
+        for run in instance.get_runs(over)
+        for _, handle in handles(instance, run.run_id)
+        if handle.launch.spec.cluster == cluster
+    }
 
 
 def fates(instance: dg.DagsterInstance, runs: Collection[str], *, grace: timedelta) -> Known:

@@ -60,7 +60,7 @@ def on_cluster(cluster: Kubernetes, judge: Judge, remove_within: float | None = 
     try:
         api = connect(cluster, patience=PATIENCE)
         remains = Remains(api, cluster.namespace, judge)
-        found = remains.find()
+        found = remains.find(judge.begun(cluster.name))
         notes = [f"{cluster.name}: {note}" for note in found.notes]
         if remove_within is None:
             return Report([_row(cluster.name, one) for one in found.orphans], notes)

@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 
 from factory.control.adoption import adoption_sensor, left_alone
+from factory.control.fates import begun, judge
 from factory.control.jobs import declared_jobs
 from factory.control.kube.handles import ADOPTS, GOES_ON, Handle, Journal, root_of
 from tests.control.kube.submissions import launch
@@ -164,3 +165,18 @@ def test_what_the_page_has_of_an_attempt_is_what_was_said_since_it_is_on_record(
         assert journal.shown(1) == {"saved": 3, "ended": 1, "begun": 1}
         assert journal.shown(2) == {"begun": 1}
         assert journal.shown(3) == {}
+
+
+def test_what_has_begun_and_is_not_said_to_have_ended_can_be_swept_once_its_run_is_over(
+    instance: dg.DagsterInstance,
+) -> None:
+    run = a_run(instance, "CANCELED")
+    Journal(instance, run, STEP).record(handle(run, name="run-a"), "attempt 1 is submitted")
+    ended = a_run(instance)
+    Journal(instance, ended, STEP).record(handle(ended, name="run-b", ended="failed"), "ended")
+    alive = a_run(instance, "STARTED")
+    Journal(instance, alive, STEP).record(handle(alive, name="run-c"), "attempt 1 is submitted")
+    cluster = launch().spec.cluster
+    assert begun(instance, cluster) == {"run-a"}
+    assert begun(instance, "another") == set()
+    assert judge(instance).begun(cluster) == {"run-a"}

@@ -130,11 +130,11 @@ class Journal:
 
 
 def handles(
-    instance: dg.DagsterInstance, run_id: str, step_key: str
+    instance: dg.DagsterInstance, run_id: str, step_key: str | None = None
 ) -> Iterator[tuple[float, Handle]]:
-    """The records in one run's event log, with their times."""
+    """The records in one run's event log, with their times: of one step, or of all."""
     for entry in _entries(instance, run_id, dg.DagsterEventType.ENGINE_EVENT):
-        if entry.step_key != step_key or entry.dagster_event is None:
+        if step_key not in (None, entry.step_key) or entry.dagster_event is None:
             continue
         kept = entry.dagster_event.engine_event_data.metadata.get(METADATA)
         if not isinstance(kept, dg.JsonMetadataValue):

@@ -32,6 +32,11 @@ def job_name(root_run_id: str, step_key: str, attempt: int) -> str:
     return f"run-{hashlib.sha256(identity.encode()).hexdigest()[:_NAME_DIGITS]}"
 
 
+def secret_name(job: str) -> str:
+    """Of the Secret that holds the Ray token of the RayJob of that name."""
+    return f"{job}-token"
+
+
 def label_value(text: str) -> str:
     """The text where a label may hold it; else what is readable of it, and a hash of the whole."""
     if is_label_value(text):

@@ -87,6 +87,8 @@ class Judge:
 
     owner: str
     known: Callable[[Collection[str]], Known]
+    begun: Callable[[str], Collection[str]] = lambda _: ()
+    """By the name of a cluster: its RayJobs on record whose attempts have no end on record."""
     grace: timedelta = GRACE
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 

@@ -1,8 +1,10 @@
 """Finds what ended runs left on one cluster, removes it, and proves that it is gone.
 
 The factory may not list Secrets, so a Secret is looked for by the name that a RayJob or RayCluster
-has for it. It goes after its RayJob, never before it: KubeRay stops a driver with the token, and
-keeps a RayJob for ever whose token it cannot read.
+has for it, and by that of a RayJob on record that is not there: whoever is killed before it makes
+one leaves a Secret alone, and so does who deletes one by hand. A Secret goes after its RayJob,
+never before it: KubeRay stops a driver with the token, and keeps a RayJob for ever whose token it
+cannot read.
 """
 
 import time
@@ -11,8 +13,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from factory.control.kube.api import Api
-from factory.control.kube.fields import Object, objects, text
-from factory.control.kube.names import MANAGED_BY, PREFIX
+from factory.control.kube.fields import Object, name, objects, text
+from factory.control.kube.names import MANAGED_BY, PREFIX, secret_name
 from factory.control.kube.orphans import Findings, Judge, Orphan, secret_of
 from factory.errors import ClusterError, ClusterRefused
 
@@ -45,8 +47,8 @@ class Remains:
             "Secret": f"/api/v1/namespaces/{namespace}/secrets",
         }
 
-    def find(self) -> Findings:
-        """The orphans there.
+    def find(self, begun: Collection[str] = ()) -> Findings:
+        """The orphans there; `begun` are RayJobs on record that have no end there.
 
         Raises:
             ClusterError: the cluster cannot be asked.
@@ -54,13 +56,16 @@ class Remains:
         jobs = self._listed("RayJob")
         of_jobs = {text(job, "metadata", "uid") for job in jobs}
         alone = [one for one in self._listed("RayCluster") if not _owners(one) & of_jobs]
-        found = self._judge.among([*jobs, *alone])
+        there = {name(job) for job in jobs}
+        named = (self._named(secret_name(job)) for job in begun if job not in there)
+        secrets = [one for one in named if one is not None]
+        found = self._judge.among([*jobs, *alone, *secrets])
         going = {orphan.uid for orphan in found.orphans}
         staying = {
             secret_of(one) for one in (*jobs, *alone) if text(one, "metadata", "uid") not in going
         }
-        secrets = (self._secret(one) for one in found.orphans if one.secret not in staying)
-        return found.and_those(one for one in secrets if one is not None)
+        theirs = (self._secret(one) for one in found.orphans if one.secret not in staying)
+        return found.and_those(one for one in theirs if one is not None and one.uid not in going)
 
     def remove(self, orphans: Iterable[Orphan], within_seconds: float) -> list[Removal]:
         """Remove them, and say of each what came of it."""
@@ -137,15 +142,16 @@ class Remains:
 
     def _secret(self, orphan: Orphan) -> Orphan | None:
         """The Secret that an orphan refers to, where it is of the same run."""
-        if not orphan.secret:
-            return None
+        found = self._named(orphan.secret) if orphan.secret else None
+        return self._judge.going_with(found, orphan) if found is not None else None
+
+    def _named(self, secret: str) -> Object | None:
         try:
-            found = self._api.get(f"{self._paths['Secret']}/{orphan.secret}")
+            return {**self._api.get(f"{self._paths['Secret']}/{secret}"), "kind": "Secret"}
         except ClusterRefused as refused:
             if refused.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
-        return self._judge.going_with(found, orphan)
 
     def _path(self, orphan: Orphan) -> str:
         return f"{self._paths[orphan.kind]}/{orphan.name}"

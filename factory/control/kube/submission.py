@@ -17,6 +17,7 @@ from factory.control.kube.names import (
     STEP,
     job_name,
     label_value,
+    secret_name,
 )
 from factory.control.nearest import naming
 from factory.errors import SpecError
@@ -65,7 +66,7 @@ class Submission:
     @property
     def secret_name(self) -> str:
         """The Secret that holds the run's own Ray token."""
-        return f"{self.name}-token"
+        return secret_name(self.name)
 
     @property
     def queue(self) -> Queue:

@@ -202,6 +202,19 @@ def test_a_secret_of_another_stays(there: Remains, held: Held) -> None:
     assert names(there.find()) == ["RayJob run-a"]
 
 
+def test_a_secret_alone_is_found_by_the_name_of_its_job_on_record(
+    there: Remains, held: Held
+) -> None:
+    _, _, secret = a_run()
+    held.put(secret, *a_run("run-b"), an_object("Secret", "run-c-token", run=OTHER, root_run=OTHER))
+    assert names(there.find()) == ["RayJob run-b", "Secret run-b-token"]
+    found = there.find(["run-a", "run-b", "run-c", "run-d"])
+    assert names(found) == ["RayJob run-b", "Secret run-a-token", "Secret run-b-token"]
+    assert found.left == {"alive": 1}
+    assert all(one.gone for one in there.remove(found.orphans, 5.0))
+    assert sorted(held.objects) == [("RayCluster", "run-b-xyz"), ("Secret", "run-c-token")]
+
+
 def test_a_run_that_goes_on_meanwhile_keeps_its_objects(
     there: Remains, held: Held, fates: dict[str, Fate]
 ) -> None:
