@@ -25,7 +25,7 @@ from factory.data.formats.tags import BLANK, CLOSED, HEAD
 if TYPE_CHECKING:
     from factory.data.row import Element
 
-SMALLEST = 2**17
+SMALLEST = 2**15
 """Bytes that are read at first: a document that ends within them is not worth cutting."""
 
 LARGEST = 2**23
