@@ -70,10 +70,11 @@ def _asked(event: dict[str, Any]) -> Asked:
     of: dict[str, str] = event.get("objectRef", {})
     answered: dict[str, Any] = event.get("responseStatus", {})
     part = of.get("subresource", "")
+    resource = of.get("resource", "")
     return Asked(
         at=datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp(),
         verb=event["verb"],
-        what=of.get("resource", event["requestURI"]) + (f"/{part}" if part else ""),
+        what=f"{resource}/{part}" if part else resource,
         name=of.get("name", ""),
         status=answered.get("code", 0),
         agent=event.get("userAgent", ""),
