@@ -176,7 +176,11 @@ in Dagster's event log; a line where it is in the driver's log of the run's dire
 the step's stdout that Dagster keeps (dagster-ray). A run that failed is not executed again. One
 whose process was killed is launched again; what its first driver said and nobody showed is lost,
 though a second driver says as much. No fault here touches a driver, and each ends well: the verdict
-is wrong where the run is said to have failed, or has not ended in two minutes.
+is wrong where the run is said to have failed, or has not ended in two minutes. Moments that
+only ours has (its Secret, its deletion) are left out.
+
+A limit of ours that these draws hit or miss: a process that is killed while it shows the messages
+of one chunk leaves the next process to show that chunk from its start, so some are shown twice.
 
 What they do differently by design: ours records an attempt before it creates the RayJob, whose name
 follows from the run, asks again after errors that pass, and takes up what a killed process has left
