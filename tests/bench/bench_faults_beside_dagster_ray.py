@@ -179,9 +179,6 @@ though a second driver says as much. No fault here touches a driver, and each en
 is wrong where the run is said to have failed, or has not ended in two minutes. Moments that
 only ours has (its Secret, its deletion) are left out.
 
-A limit of ours that these draws hit or miss: a process that is killed while it shows the messages
-of one chunk leaves the next process to show that chunk from its start, so some are shown twice.
-
 What they do differently by design: ours records an attempt before it creates the RayJob, whose name
 follows from the run, asks again after errors that pass, and takes up what a killed process has left
 behind; messages lie in the namespace until they are read. dagster-ray's client gives each RayJob a
