@@ -79,6 +79,9 @@ def _section(rows: Rows, seconds: float) -> list[str]:
         f"kubelets: {on_dead_heads(every)} lines were lost with a head that died, and "
         f"{again_by_kuberay(every)} times KubeRay started a driver again on a new head before "
         "anybody looked, which the claim of the first on its attempt kept out. "
+        "A head whose network is cut for good is not among them: KubeRay 1.6.2, which asks "
+        "through the API server, waits for its answer without an end in sight, and does nothing "
+        "for any run meanwhile. "
         f"{len(every)} of {TIMES * len(FAULTS)} runs came to the moment of their fault, in "
         f"{seconds / 60:.0f} minutes.",
         "",
