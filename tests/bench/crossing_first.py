@@ -21,7 +21,7 @@ import dagster as dg
 
 from factory.control.clusters import Kubernetes
 from factory.control.instance import ensure
-from factory.control.kube.api import Api
+from factory.control.kube.api import Api, Json
 from factory.control.kube.handles import root_of
 from factory.control.kube.rayjob import rayjob, secret
 from factory.control.kube.submission import Submission
@@ -196,10 +196,10 @@ def _timed(clock: Clock) -> Generator[None]:
         clock.note(directory["is"])
         handle(self, message)
 
-    def creating(self: Any, path: str, *given: Any, **query: str) -> Any:
+    def creating(self: Api, path: str, body: Mapping[str, Any], **query: str) -> Json:
         if path.endswith("/rayjobs"):
             clock.posted = clock.posted or time.time()
-        return create(self, path, *given, **query)
+        return create(self, path, body, **query)
 
     directory: dict[str, Path] = {}
     Api.create = creating

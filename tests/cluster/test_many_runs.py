@@ -1,5 +1,6 @@
-"""Ten runs at once on one API server, each followed by a process of its own; a hundred are in the
-benchmark `bench_crossing`.
+"""Ten runs at once on one API server, each followed by a process of its own.
+
+More of them are in the benchmark `bench_many_runs`.
 """
 
 from pathlib import Path
