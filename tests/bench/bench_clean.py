@@ -144,7 +144,8 @@ One file of the baseline, {{records:,}} records, {{megabytes:.0f}} MB unpacked, 
 into records, parsed with the same parser, citations without an abstract dropped, written. Ours is
 the task of the clean step, which also hashes and counts every sample, checks it against the schema
 and keeps the rejected rows. It cuts records out of the bytes where that is safe, verifies each, and
-parses those that may have an abstract, as its declaration asks for one first. `datasets` is given
+parses those that may have an abstract, as its declaration asks for one first, without the long
+parts that its declaration says are not read (`Row.without`). `datasets` is given
 records serialized again, or cut out of the bytes by their tags with nothing verified, all of them
 or those with the tag of an abstract, as its `map` cannot take parsed ones; "generator only" parses
 while splitting and maps nothing. datatrove has no reader of XML: it gets documents from the same
