@@ -38,6 +38,10 @@ HURRY_SECONDS = 1.0
 """Between two looks while something is about to change: until the operator has taken it up, and
 while a pod ends."""
 
+HURRIED_LOOKS, SLOWING = 5, 1.5
+"""So many at that pace, then each so many times later than the one before: what takes long is a
+server with much to do, to whom a hundred such runs would be most of it."""
+
 ABSENT_LOOKS = 2
 """Looks, one after the other, that must not see a RayJob which was there: one may be an old one."""
 
@@ -92,6 +96,7 @@ class KubernetesCluster:
         self._unreachable_since: float | None = None
         self._stopping = threading.Lock()
         self._hurry = threading.Event()
+        self._hurried = 0
         self._stopped = False
         attempt = submission.launch.attempt
         self._driver_log = DriverLog(
@@ -176,7 +181,7 @@ class KubernetesCluster:
             return
         observed, queues = self._lookout.look(self._seen)
         if self._is_absent(observed):
-            self._next_look = time.monotonic() + HURRY_SECONDS
+            self._look_again(hurry=True)
             return
         self._observed = observed
         self._seen = observed.remembered()
@@ -186,7 +191,13 @@ class KubernetesCluster:
         self._record.note(self._seen, found, self._nodes())
         self._found, self._state = found, _told(found)
         hurry = self._state.phase in ("stopping", "unknown") or not observed.deployment_status
-        self._next_look = time.monotonic() + (HURRY_SECONDS if hurry else LOOK_SECONDS)
+        self._look_again(hurry=hurry)
+
+    def _look_again(self, *, hurry: bool) -> None:
+        self._hurried = self._hurried + 1 if hurry else 0
+        slower = SLOWING ** max(0, self._hurried - HURRIED_LOOKS)
+        wait = min(LOOK_SECONDS, HURRY_SECONDS * slower) if hurry else LOOK_SECONDS
+        self._next_look = time.monotonic() + wait
 
     def _have_objects(self) -> bool:
         """Make them, or take up those that are there; false while the cluster does not answer."""
@@ -219,7 +230,7 @@ class KubernetesCluster:
             name=self._submission.name, now=datetime.now(UTC), unreachable=why, seen=self._seen
         )
         self._state = _told(states.state_of(replace(blind, paused=self._is_paused(blind))))
-        self._next_look = time.monotonic() + HURRY_SECONDS
+        self._look_again(hurry=True)
 
     def _is_absent(self, observed: Observed) -> bool:
         """Whether a RayJob that was there is not, for the first time."""

@@ -1,8 +1,10 @@
 """An attempt that another process has begun, or that is not this one's at all."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg
@@ -192,4 +194,30 @@ def test_a_rayjob_in_the_way_that_goes_at_once_is_no_refusal(cluster: Cluster) -
     assert followed.poll().phase == "unreachable"
     assert followed.poll().phase == "queued"
     assert any("/rayjobs/" in path for path in cluster.there)
+    followed.leave()
+
+
+def test_a_server_that_takes_long_is_asked_less_and_less_often(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_cluster, "LOOK_SECONDS", 5.0)
+    monkeypatch.setattr(kube_cluster, "HURRY_SECONDS", 1.0)
+    now = 0.0
+    monkeypatch.setattr(kube_cluster, "time", SimpleNamespace(monotonic=lambda: now))
+    followed, looks = cluster.followed(), list[float]()
+    while now < 60:  # KubeRay's operator does nothing with it
+        before = len(cluster.server.requests)
+        followed.poll()
+        if len(cluster.server.requests) > before:
+            looks.append(now)
+        now += 0.25
+    waits = [after - one for one, after in itertools.pairwise(looks)]
+    assert waits[:4] == [1.0] * 4
+    assert waits == sorted(waits)
+    assert waits[-1] == 5.0
+    (path,) = (path for path in cluster.there if "/rayjobs/" in path)
+    cluster.there[path]["status"] = {"jobDeploymentStatus": "Suspended"}
+    before, now = len(cluster.server.requests), now + 5.0
+    followed.poll()
+    assert len(cluster.server.requests) > before
     followed.leave()
