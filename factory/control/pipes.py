@@ -37,6 +37,10 @@ CANCEL_POLL_SECONDS = 2.0
 LATE_CLOSE_SECONDS = 10.0
 """A driver that ended well has closed; a file server may show it a little later."""
 
+CLOSED_SECONDS = 600.0
+"""What a driver has that has said its last word, to end: it may hang on its way out, and KubeRay
+does not see the end of one whose head it cannot reach."""
+
 IDLE_ATTEMPTS = 3
 """Attempts that end without a new checkpoint, one after the other, before the run is given up."""
 
@@ -187,6 +191,7 @@ class _Following:
         self._reader = reader
         self._lines = LineReader(cluster.read_log())
         self._cancel_looked_at = time.monotonic()
+        self._closed_at: float | None = None
         self._state = State(phase="queued")
         self._said = ""
         self._said_at = 0.0
@@ -205,12 +210,26 @@ class _Following:
             self._say(self._state)
             busy = self._show(self._lines.read())
             self._reader.pump()
-            if self._state.ended:
+            if self._state.ended or self._is_over():
                 return
             self._check_limits(clocks)
             self._check_cancelled()
             if not busy:
                 time.sleep(poll_seconds)
+
+    def _is_over(self) -> bool:
+        """Whether its driver has closed so long ago that its cluster will not say so any more."""
+        if not self._reader.closed:
+            self._closed_at = None
+            return False
+        now = time.monotonic()
+        self._closed_at = self._closed_at or now
+        if now - self._closed_at < CLOSED_SECONDS:
+            return False
+        words = f"its driver has closed, and {CLOSED_SECONDS:.0f} s later had not ended"
+        self._context.log.warning(f"{words}: it hangs, or its cluster does not see its end")
+        self._state = State(phase="gone", reason=words)
+        return True
 
     def last_words(self) -> None:
         """Show what the run wrote up to its end."""

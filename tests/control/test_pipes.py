@@ -287,6 +287,26 @@ def test_a_driver_that_only_seems_to_do_well_fails(
     assert "  last words" in outcome.error
 
 
+@pytest.mark.parametrize("well", [True, False])
+def test_a_driver_that_hangs_after_its_last_word_is_judged_by_that(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, well: bool
+) -> None:
+    monkeypatch.setattr(pipes, "CLOSED_SECONDS", 0.5)
+    work = "pass" if well else "raise ValueError('bad row')"
+    code = f"""
+import contextlib
+with contextlib.suppress(ValueError):
+    with opened as pipes:
+        {work}
+time.sleep(600)
+"""
+    outcome = runner.run(code)
+    assert outcome.result.success is well
+    assert any("its driver has closed, and" in line for line in outcome.lines)
+    if not well:
+        assert "bad row" in outcome.error
+
+
 def test_a_driver_that_never_opens_fails(runner: Runner) -> None:
     assert "It printed nothing" in runner.run("sys.exit(0)").error
     missing = runner.run("import no_such_module")
