@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from factory.control import pipes
+from factory.control import follower
 from factory.control.instance import ensure
 from factory.control.kube import cluster as kube_cluster
 from factory.settings import Settings
@@ -78,7 +78,7 @@ def run() -> str:
         ):
             patched.setattr(kube_cluster, "LOOK_SECONDS", LOOK_SECONDS)
             patched.setattr(kube_cluster, "HURRY_SECONDS", 0.2)
-            patched.setattr(pipes, "CANCEL_POLL_SECONDS", 0.5)
+            patched.setattr(follower, "CANCEL_POLL_SECONDS", 0.5)
             grant(made.account)
             rows = _rows(made, _of_the_peer(made, dashboard))
     return "\n".join(_table(rows, time.monotonic() - begun))

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from factory.control import pipes
+from factory.control import follower
 from factory.control.instance import ensure
 from factory.control.kube import cluster as kube_cluster
 from factory.settings import Settings
@@ -42,7 +42,7 @@ def run() -> str:
             ):
                 patched.setattr(kube_cluster, "LOOK_SECONDS", 0.5)
                 patched.setattr(kube_cluster, "HURRY_SECONDS", 0.2)
-                patched.setattr(pipes, "CANCEL_POLL_SECONDS", 0.5)
+                patched.setattr(follower, "CANCEL_POLL_SECONDS", 0.5)
                 rows = _played(made)
         except (NoGo, NoContainers) as missing:
             print(f"No containers here: {missing}", file=sys.stderr)

@@ -13,7 +13,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from factory.control import pipes
+from factory.control import follower
 from factory.control.abandoned import end_abandoned_runs
 from factory.control.adoption import left_alone
 from factory.control.instance import ensure
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.cluster
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kube_cluster, "LOOK_SECONDS", 0.5)
     monkeypatch.setattr(kube_cluster, "HURRY_SECONDS", 0.2)
-    monkeypatch.setattr(pipes, "CANCEL_POLL_SECONDS", 0.5)
+    monkeypatch.setattr(follower, "CANCEL_POLL_SECONDS", 0.5)
 
 
 @pytest.fixture(scope="module")

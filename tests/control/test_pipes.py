@@ -18,7 +18,7 @@ from typing import Any, cast
 import dagster as dg
 import pytest
 
-from factory.control import pipes
+from factory.control import follower
 from factory.control.answers import Ended
 from factory.control.backend import RunCluster, State
 from factory.control.clocks import Clock
@@ -280,7 +280,7 @@ with opened as pipes:
 def test_a_driver_that_only_seems_to_do_well_fails(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, code: str, said: str
 ) -> None:
-    monkeypatch.setattr(pipes, "LATE_CLOSE_SECONDS", 0.3)
+    monkeypatch.setattr(follower, "LATE_CLOSE_SECONDS", 0.3)
     outcome = runner.run(f"with opened as pipes:\n    print('last words', flush=True)\n    {code}")
     assert not outcome.result.success
     assert said in outcome.error
@@ -291,7 +291,7 @@ def test_a_driver_that_only_seems_to_do_well_fails(
 def test_a_driver_that_hangs_after_its_last_word_is_judged_by_that(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, well: bool
 ) -> None:
-    monkeypatch.setattr(pipes, "CLOSED_SECONDS", 0.5)
+    monkeypatch.setattr(follower, "CLOSED_SECONDS", 0.5)
     work = "pass" if well else "raise ValueError('bad row')"
     code = f"""
 import contextlib
@@ -377,7 +377,7 @@ def test_a_driver_that_will_not_stop_is_killed(runner: Runner) -> None:
 def test_cancelling_in_the_ui_stops_a_run_that_gets_no_signal(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipes, "CANCEL_POLL_SECONDS", 0.2)
+    monkeypatch.setattr(follower, "CANCEL_POLL_SECONDS", 0.2)
 
     def cancel() -> None:
         while not (
