@@ -86,6 +86,11 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         )
 
     @property
+    def own_image(self) -> str | None:
+        """The image that this process runs in, which says so of itself; none outside of one."""
+        return self.image if self.dependencies else None
+
+    @property
     def step_executor(self) -> StepExecutor:
         """Where the steps of a dataset run."""
         return STEP_EXECUTOR[self.deployment]

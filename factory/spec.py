@@ -45,7 +45,10 @@ class RunSpec(BaseModel, frozen=True, extra="forbid"):
         description="Data-parallel worker processes (cpu profile) or nodes (h100 profile).",
     )
     gpus_per_worker: int = Field(
-        default=0, ge=0, le=16, description="GPUs of each worker; 0 on the cpu profile."
+        default=0,
+        ge=0,
+        le=16,
+        description="GPUs of each worker; 0: as many as a node of its cluster has.",
     )
     loader_workers: int = Field(
         default=0,

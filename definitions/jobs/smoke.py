@@ -3,4 +3,8 @@
 from factory.control.training import training_job
 from factory.spec import RunSpec
 
-smoke = training_job("smoke", RunSpec(recipe="debug.pretrain", mix="smoke"), description=__doc__)
+smoke = training_job(
+    "smoke",
+    RunSpec(recipe="debug.pretrain", mix="smoke", purpose="smoke"),
+    description=__doc__,
+)

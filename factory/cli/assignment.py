@@ -1,6 +1,15 @@
 """`--set NAME=VALUE` on a command line."""
 
+from typing import Annotated
+
+import typer
+
 from factory.errors import SpecError
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE", help="A field of the run spec, as for `launch`."),
+]
 
 
 def assignment(text: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from factory.cli.assignment import SetOption, assignment
 from factory.cli.output import JsonFlag, console, print_json, table
 from factory.settings import Settings
 
@@ -88,6 +89,7 @@ def _row(cluster: "Kubernetes | Local") -> dict[str, Any]:
 def manifest(
     job: Annotated[str, typer.Argument(metavar="JOB_OR_SPEC", help="A job, or a run's spec.json.")],
     name: Annotated[str, typer.Option("--cluster", help="A Kubernetes cluster.")],
+    settings: SetOption = None,
     server: Annotated[
         bool, typer.Option("--server", help="Let the API server check it; nothing is made.")
     ] = False,
@@ -100,7 +102,8 @@ def manifest(
 
     from factory.control.kube.preview import preview, validate
 
-    made = preview(job, name, Settings.from_environment())
+    sets = dict(map(assignment, settings or ()))
+    made = preview(job, name, Settings.from_environment(), sets)
     if server:
         validate(made)
     typer.echo(yaml.safe_dump(made.rayjob, sort_keys=False), nl=False)

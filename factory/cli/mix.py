@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from factory.cli.assignment import assignment
+from factory.cli.assignment import SetOption, assignment
 from factory.cli.output import JsonFlag, console, print_json, problems
 from factory.cli.versions import open_namespace
 from factory.errors import GateRefused, SpecError
@@ -32,10 +32,6 @@ JobOption = Annotated[
 ]
 RecipeOption = Annotated[
     str | None, typer.Option(help="The recipe, where no job trains on the mix yet.")
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="A field of the run spec, as for `launch`."),
 ]
 
 
@@ -183,5 +179,4 @@ def _spec(name: str, job: str | None, recipe: str | None, settings: list[str] | 
     chosen_recipe = {} if recipe is None else {"recipe": recipe}
     spec = RunSpec.model_validate({**base, **chosen_recipe, "mix": name})
     spec = with_sets(spec, dict(map(assignment, settings or ())))
-    check(spec)
-    return spec
+    return check(spec)

@@ -32,7 +32,8 @@ def orphans(
     """RayJobs, Ray clusters, Secrets and local Ray sessions whose run has ended or is unknown.
 
     Looks at every cluster of definitions/clusters. What another Dagster asked for is left alone.
-    With --delete, ends with 1 where something is still there afterwards.
+    Ends with 1 where a cluster could not be looked at, or where, with --delete, something is still
+    there afterwards.
     """
     reports = _reports(grace, delete=delete)
     rows = [asdict(row) for report in reports for row in report.rows]
@@ -47,11 +48,16 @@ def orphans(
     if json:
         print_json({"orphans": rows, "notes": notes})
     else:
-        console.print(table("Orphans", rows) if rows else "Nothing was left behind.")
+        nothing = f"Nothing was left behind{_where(reports)}."
+        console.print(table("Orphans", rows) if rows else nothing)
         for note in notes:
             problems.print(note, markup=False, highlight=False)
-    if any(report.left for report in reports):
+    if any(report.left or report.unseen for report in reports):
         raise typer.Exit(1)
+
+
+def _where(reports: "list[Report]") -> str:
+    return " where it could be looked at" if any(report.unseen for report in reports) else ""
 
 
 def _reports(grace: float | None, *, delete: bool) -> "list[Report]":

@@ -36,7 +36,7 @@ def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
         StepError: an entry of a dataset cannot be encoded.
         GateRefused: a dataset version does not hold what the run needs; all problems are listed.
     """
-    check(spec)
+    spec = check(spec)
     namespace = factory.namespace
     found = reading(spec.mix, namespace, kept_lock(spec.mix))
     run = RunDirectory(_classification(found.mix), run_id, namespace.root)
@@ -59,7 +59,7 @@ def gate(spec: RunSpec, *, run_id: str, factory: Factory) -> Launch:
         profile=where.profile,
         datasets={version.key.path: version.id for _, version in found.versions},
         mix_lock=lock.hash,
-        image=factory.settings.image,
+        image=factory.image_on(where),
         code=code_identity(),
         rank_environment=where.rank_environment,
         grace_seconds=where.grace_seconds,

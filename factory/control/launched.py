@@ -18,9 +18,11 @@ import dagster as dg
 
 from factory.control.abandoned import STAGING_AGE, end_abandoned_runs
 from factory.control.adoption import left_alone
+from factory.control.clusters import Kubernetes, cluster
 from factory.control.execution import ASSET_JOB, Location, execute
 from factory.control.instance import ensure
 from factory.control.kube.handles import ADOPTS
+from factory.control.kube.refusals import image_refusal
 from factory.control.launch import LaunchResult, Message, Request
 from factory.control.lineage import asset_key
 from factory.control.nearest import naming
@@ -71,7 +73,7 @@ def answer(request: Request, settings: Settings) -> LaunchResult:
         end_abandoned_runs(instance)
         Namespace(settings.root).sweep(STAGING_AGE)
         if request.kind == "job":
-            return _job(request, location, instance)
+            return _job(request, location, instance, settings)
         if request.kind == "resume":
             return _resume(request, location, instance, settings)
         if request.kind == "follow":
@@ -79,15 +81,25 @@ def answer(request: Request, settings: Settings) -> LaunchResult:
         return _assets(request, chosen, location, instance)
 
 
-def _job(request: Request, location: Location, instance: dg.DagsterInstance) -> LaunchResult:
+def _job(
+    request: Request, location: Location, instance: dg.DagsterInstance, settings: Settings
+) -> LaunchResult:
     jobs = location.definition.get_all_jobs()
     known = {job.name: job for job in jobs if SPEC_METADATA in job.metadata}
     if request.job not in known:
         raise SpecError(f"No job {request.job!r} in definitions/jobs. {naming(request.job, known)}")
     base = RunSpec.model_validate(known[request.job].metadata[SPEC_METADATA].value)
-    spec = with_sets(base, request.sets)
-    check(spec)
+    spec = _checked(with_sets(base, request.sets), settings)
     return execute(location, request.job, instance, run_config=spec.model_dump())
+
+
+def _checked(spec: RunSpec, settings: Settings) -> RunSpec:
+    """What can be known before Dagster begins: names, numbers, and whether there is an image."""
+    spec = check(spec)
+    where = cluster(spec.cluster)
+    if isinstance(where, Kubernetes) and (problem := image_refusal(settings.image, where)):
+        raise SpecError(problem)
+    return spec
 
 
 def _resume(
@@ -104,8 +116,8 @@ def _resume(
     going_on = [before, *instance.get_runs(dg.RunsFilter(tags={RESUMES: run_id}))]
     if alive := [run.run_id for run in going_on if not run.is_finished]:
         raise SpecError(f"Run {run_id} is still going on ({', '.join(alive)}). Cancel it first.")
-    spec = with_sets(last_spec(Namespace(settings.root).run(run_id)), request.sets)
-    check(spec)
+    last = last_spec(Namespace(settings.root).run(run_id))
+    spec = _checked(with_sets(last, request.sets), settings)
     tags = tags_of(run_id, fresh_data=request.fresh_data, redistribute=request.redistribute)
     return execute(location, before.job_name, instance, run_config=spec.model_dump(), tags=tags)
 

@@ -44,6 +44,8 @@ class Report:
     rows: list[Row] = field(default_factory=list[Row])
     notes: list[str] = field(default_factory=list[str])
     """What a person should know beside it: what was left alone, what could not be looked at."""
+    unseen: bool = False
+    """Whether the place could not be looked at."""
 
     @property
     def left(self) -> list[Row]:
@@ -70,7 +72,7 @@ def on_cluster(cluster: Kubernetes, judge: Judge, remove_within: float | None = 
         ]
         return Report(rows, notes)
     except ClusterError as error:
-        return Report(notes=[f"{cluster.name} could not be looked at: {error}"])
+        return Report(notes=[f"{cluster.name} could not be looked at: {error}"], unseen=True)
     finally:
         if api is not None:
             api.close()

@@ -18,6 +18,7 @@ from factory.errors import StepError
 from factory.settings import Settings
 
 if TYPE_CHECKING:
+    from factory.control.clusters.common import Cluster
     from factory.namespace import Namespace, Provenance
 
 RESOURCE = "factory"
@@ -37,11 +38,18 @@ class Factory:
 
         return Namespace(self.settings.root)
 
+    def image_on(self, cluster: "Cluster") -> str | None:
+        """The image of a run there: the one that is sent to a Kubernetes; here, this process's."""
+        from factory.control.clusters import Kubernetes
+
+        sent = isinstance(cluster, Kubernetes)
+        return self.settings.image if sent else self.settings.own_image
+
     def provenance(self, run_id: str) -> "Provenance":
         """Who writes what a run writes."""
         from factory.namespace import Provenance
 
-        return Provenance(run_id=run_id, identity=_identity(), image=self.settings.image)
+        return Provenance(run_id=run_id, identity=_identity(), image=self.settings.own_image)
 
 
 def resources(settings: Settings) -> dict[str, dg.ResourceDefinition]:

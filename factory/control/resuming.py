@@ -51,7 +51,7 @@ def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
         SpecError: the spec names something that does not exist, or asks for other data.
         GateRefused: there is nothing to go on from, or a version is gone or damaged.
     """
-    check(spec)
+    spec = check(spec)
     run = factory.namespace.run(tags[RESUMES])
     first = _began_as(run)
     if changed := [name for name in ("recipe", "mix") if _of(spec, name) != _of(first.spec, name)]:
@@ -69,7 +69,7 @@ def resumed(spec: RunSpec, tags: Mapping[str, str], factory: Factory) -> Launch:
             "attempt": last_attempt(run) + 1,
             "spec": spec,
             "profile": where.profile,
-            "image": factory.settings.image,
+            "image": factory.image_on(where),
             "code": code_identity(),
             "rank_environment": where.rank_environment,
             "grace_seconds": where.grace_seconds,

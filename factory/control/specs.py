@@ -55,12 +55,24 @@ def parsed(values: Mapping[str, Any]) -> RunSpec:
         raise SpecError(_problems(error)) from error
 
 
-def check(spec: RunSpec) -> None:
-    """Check the names in a spec against what exists.
+def completed(spec: RunSpec) -> RunSpec:
+    """The spec with what it leaves to its cluster: all GPUs of a node."""
+    try:
+        where = cluster(spec.cluster)
+    except SpecError:
+        return spec  # `check` says so
+    if isinstance(where, Kubernetes) and not spec.gpus_per_worker:
+        return spec.model_copy(update={"gpus_per_worker": where.nodes.gpus})
+    return spec
+
+
+def check(spec: RunSpec) -> RunSpec:
+    """Check the names in a spec against what exists; returns it completed.
 
     Raises:
         SpecError: an unknown recipe, mix, cluster or override; all that is wrong, one per line.
     """
+    spec = completed(spec)
     problems = [
         problem
         for check_one in (_check_recipe, _check_mix, _check_cluster)
@@ -68,6 +80,7 @@ def check(spec: RunSpec) -> None:
     ]
     if problems:
         raise SpecError("\n".join(problems))
+    return spec
 
 
 def _check_recipe(spec: RunSpec) -> str | None:

@@ -126,9 +126,9 @@ def gated(context: dg.OpExecutionContext) -> Launch:
     from factory.control.kube.handles import ADOPTS
     from factory.control.places import place
     from factory.control.resuming import RESUMES, resumed
-    from factory.control.specs import parsed
+    from factory.control.specs import completed, parsed
 
-    spec = parsed(context.op_config)
+    spec = completed(parsed(context.op_config))
     # Said of the run, not of its job, whose defaults the launchpad may have changed.
     tags = {"recipe": spec.recipe, "mix": spec.mix}
     context.instance.add_run_tags(context.run_id, tags)

@@ -154,6 +154,14 @@ def test_a_manifest_is_printed(factory: Factory, west: Kubernetes, server: Serve
     assert made["kind"] == "RayJob"
     assert IMAGE in found.out
     assert server.requests == []
+    urgent = factory("manifest", "smoke", "--cluster", "gpu-west", "--set", "run_limit_hours=3")
+    assert (
+        yaml.safe_load(urgent.out)["spec"]["activeDeadlineSeconds"]
+        != (made["spec"]["activeDeadlineSeconds"])
+    )
+    wrong = factory("manifest", "smoke", "--cluster", "gpu-west", "--set", "run_limit=3")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "Did you mean run_limit_hours?" in wrong.err
 
 
 def test_a_manifest_is_validated_without_making_it(

@@ -101,7 +101,8 @@ def test_a_longer_grace_time(factory: Factory, there: list[str]) -> None:
 def test_a_cluster_out_of_reach_is_said(factory: Factory, there: list[str], server: Server) -> None:
     server.answer = lambda _: Reply(403, {"message": "rayjobs is forbidden"})
     shown = factory("orphans")
-    assert shown.code == 0
+    assert shown.code == 1
+    assert shown.out == "Nothing was left behind where it could be looked at.\n"
     assert "gpu-west could not be looked at" in shown.err
     assert "rayjobs is forbidden" in shown.err
     assert "canary" not in shown.out + shown.err

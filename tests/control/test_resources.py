@@ -4,8 +4,10 @@ from pathlib import Path
 
 import dagster as dg
 
-from factory.control.resources import resources
+from factory.control.clusters import Local
+from factory.control.resources import Factory, resources
 from factory.settings import Settings
+from tests.control.a_cluster import a_cluster
 
 MARKER = "MARKER-hand-written"
 
@@ -50,3 +52,15 @@ def test_an_asset_that_returns_nothing_is_fine(settings: Settings) -> None:
 
 def test_ops_hand_plain_data_to_each_other(settings: Settings) -> None:
     assert two_ops.execute_in_process(resources=resources(settings)).success
+
+
+def test_the_image_that_is_sent_to_a_cluster_is_not_the_one_that_this_process_runs_in(
+    settings: Settings,
+) -> None:
+    sent = settings.model_copy(update={"image": "a/b@sha256:" + "0" * 64})
+    inside = sent.model_copy(update={"dependencies": "install"})
+    here = Local(name="local", kind="local", profile="cpu")
+    for chosen, own in ((settings, None), (sent, None), (inside, sent.image)):
+        assert Factory(chosen).provenance("run-1").image == own
+        assert Factory(chosen).image_on(here) == own
+        assert Factory(chosen).image_on(a_cluster()) == chosen.image

@@ -5,7 +5,7 @@ import pytest
 from factory.control import specs
 from factory.control.nearest import naming
 from factory.control.selection import select
-from factory.control.specs import check, with_sets
+from factory.control.specs import check, completed, with_sets
 from factory.discovery import datasets
 from factory.errors import SpecError
 from factory.spec import RunSpec
@@ -71,6 +71,17 @@ def test_more_than_a_kubernetes_cluster_has(
         SpecError, match=r"gpus_per_worker=4: .*\nworkers=5: .* has 4 nodes \(20 GPU"
     ):
         check(with_sets(fits, {"workers": "5", "gpus_per_worker": "4"}))
+
+
+def test_a_worker_has_the_gpus_of_a_node_where_nothing_else_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(specs, "cluster", lambda _: a_cluster())
+    assert check(with_sets(SPEC, {"cluster": "gpu-west"})).gpus_per_worker == 8
+    monkeypatch.undo()
+    assert check(SPEC).gpus_per_worker == 0
+    elsewhere = with_sets(SPEC, {"cluster": "nowhere"})
+    assert completed(elsewhere) == elsewhere
 
 
 def test_select_takes_datasets_and_assets() -> None:

@@ -4,7 +4,7 @@ A launch pins versions of datasets and a run id. Neither shapes the pods, so sta
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from factory.control.kube.pods import Manifest
 from factory.control.kube.rayjob import rayjob
 from factory.control.kube.submission import Submission
 from factory.control.nearest import naming
+from factory.control.specs import completed, with_sets
 from factory.errors import SpecError
 from factory.keys import Classification, PrivateKey
 from factory.settings import Settings
@@ -35,7 +36,9 @@ class Preview:
     cluster: Kubernetes
 
 
-def preview(job: str, name: str, settings: Settings) -> Preview:
+def preview(
+    job: str, name: str, settings: Settings, sets: Mapping[str, str] | None = None
+) -> Preview:
     """The RayJob of a job of definitions/jobs, or of a file that holds a run spec.
 
     Raises:
@@ -44,7 +47,7 @@ def preview(job: str, name: str, settings: Settings) -> Preview:
     where = cluster(name)
     if not isinstance(where, Kubernetes):
         raise SpecError(f"Cluster {name} is this machine, where a run is no RayJob. Name another.")
-    spec = _spec(job).model_copy(update={"cluster": name})
+    spec = completed(with_sets(_spec(job), {**(sets or {}), "cluster": name}))
     launch = Launch(
         run_id=RUN_ID,
         attempt=1,

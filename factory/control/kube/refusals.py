@@ -61,6 +61,17 @@ def spec_refusals(spec: RunSpec, cluster: Kubernetes) -> list[str]:
     return problems
 
 
+def image_refusal(image: str | None, cluster: Kubernetes) -> str | None:
+    """What is said where no image is named, or one that may be another tomorrow."""
+    if IMAGE.fullmatch(image or ""):
+        return None
+    said = f"image={image[:120]!r}" if image else "There is no image"
+    return (
+        f"{said}: a run on {cluster.name} needs one by digest, NAME@sha256:64 hex digits, so "
+        "that what ran can be run again. Set FACTORY_IMAGE."
+    )
+
+
 def _of_nodes(spec: RunSpec, cluster: Kubernetes) -> list[str]:
     nodes = cluster.nodes
     problems: list[str] = []
@@ -85,14 +96,8 @@ def _of_nodes(spec: RunSpec, cluster: Kubernetes) -> list[str]:
 
 
 def _of_launch(launch: Launch, cluster: Kubernetes) -> list[str]:
-    problems: list[str] = []
-    image = launch.image or ""
-    if not IMAGE.fullmatch(image):
-        said = f"image={image[:120]!r}" if image else "There is no image"
-        problems.append(
-            f"{said}: a run on {cluster.name} needs one by digest, NAME@sha256:64 hex digits, so "
-            "that what ran can be run again. Set FACTORY_IMAGE."
-        )
+    problem = image_refusal(launch.image, cluster)
+    problems = [problem] if problem else []
     if launch.profile != cluster.profile:
         problems.append(
             f"The launch was made for the {launch.profile} profile, and cluster {cluster.name} has "

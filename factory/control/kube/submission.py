@@ -36,7 +36,10 @@ def installed_ray() -> str:
 def no_queue(purpose: Purpose, cluster: Kubernetes) -> str:
     """What is said where a cluster has no queue for that."""
     where = f"definitions/clusters/{cluster.name}.yaml"
-    return f"There is no queue for {purpose} in {where}. {naming(purpose, cluster.queues)}"
+    return (
+        f"There is no queue for {purpose} in {where}. {naming(purpose, cluster.queues)} Add "
+        f"queues.{purpose} to the file, or launch with --set purpose=NAME."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

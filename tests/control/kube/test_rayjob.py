@@ -139,6 +139,9 @@ class TestNames:
 
 
 NAMES = st.text(min_size=1, max_size=80)
+VALUES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=50)
+"""Of variables: no process can be given another."""
+
 GIB = st.floats(min_value=0.25, max_value=4096)
 
 
@@ -183,7 +186,7 @@ def clusters(draw: st.DrawFn) -> Kubernetes:
             "labels": draw(st.sampled_from([{}, {"pool": "cpu"}])),
         },
         grace_seconds=draw(st.floats(min_value=0, max_value=86_400)),
-        environment=draw(st.dictionaries(st.sampled_from(["A", "B_C"]), st.text(max_size=20))),
+        environment=draw(st.dictionaries(st.sampled_from(["A", "B_C"]), VALUES)),
     )
 
 
@@ -218,7 +221,7 @@ def submissions(draw: st.DrawFn) -> Submission:
         root_run_id=draw(NAMES),
         step_key=draw(NAMES),
         owner=draw(NAMES),
-        environment={"DAGSTER_PIPES_CONTEXT": draw(st.text(max_size=50))},
+        environment={"DAGSTER_PIPES_CONTEXT": draw(VALUES)},
     )
 
 
