@@ -82,6 +82,16 @@ def test_every_object_says_whose_it_is(helm: Helm, tmp_path: Path) -> None:
             },
             "lie in each other",
         ),
+        (
+            {
+                "pod_security": "privileged",
+                "tree": {
+                    "public": {"host_path": "/", "claim": None},
+                    "private": {"host_path": "/data/private", "claim": None},
+                },
+            },
+            "lie in each other",
+        ),
         ({"namespace": "ai-factory"}, "cannot hold the release that makes it"),
         ({"plane": {"account": {"namespace": "training"}}}, "could mount its token"),
         ({"plane": {"shares": {"probe": {"priority": 60}}}}, "training must be above"),
@@ -90,7 +100,6 @@ def test_every_object_says_whose_it_is(helm: Helm, tmp_path: Path) -> None:
             {"plane": {"storage": {"private": VOLUME}}, "tree": {"private": None}},
             "plane.storage.private makes a claim, and tree.private names none",
         ),
-        ({"plane": {"storage": {"public": VOLUME, "private": VOLUME}}}, "have one source"),
         ({"plane": {"quotas": {}}}, "'quotas' not allowed"),
         ({"namespaces": "training"}, "'namespaces' not allowed"),
         ({"token": None}, "missing property 'token'"),
@@ -102,6 +111,100 @@ def test_wrong_values_are_refused(
 ) -> None:
     with pytest.raises(HelmFailed) as caught:
         rendered(helm, tmp_path, **changes)
+    assert message in " ".join(str(caught.value).split())
+
+
+def nfs(path: str, server: str = "files.example", **more: Any) -> dict[str, Any]:
+    return {"nfs": {"server": server, "path": path, **more}}
+
+
+def csi(handle: str, driver: str = "files.csi.example", **attributes: str) -> dict[str, Any]:
+    return {"csi": {"driver": driver, "volumeHandle": handle, "volumeAttributes": attributes}}
+
+
+def stored(public: dict[str, Any], private: dict[str, Any]) -> dict[str, Any]:
+    both = {"public": public, "private": private}
+    return {"storage": {name: {"capacity": "1Ti", "source": one} for name, one in both.items()}}
+
+
+OF_NFS = "nfs.csi.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("public", "private"),
+    [
+        (nfs("/ns"), nfs("/ns")),
+        (nfs("/ns"), nfs("/ns/private")),
+        (nfs("/ns/private/text"), nfs("/ns/private")),
+        (nfs("/"), nfs("/ns/private")),
+        (nfs("/ns"), nfs("/ns", readOnly=True)),
+        (nfs("/ns"), nfs("/ns/private", server="FILES.example.")),
+        (nfs("/ns"), csi("a", OF_NFS, server="files.example", share="/ns", subDir="private")),
+        (csi("a", OF_NFS, server="files.example", share="/ns"), nfs("/ns/private")),
+        (
+            csi("a", OF_NFS, server="x", share="/", subDir="ns"),
+            csi("b", OF_NFS, server="X", share="/ns"),
+        ),
+        (csi("fs-1"), csi("fs-1")),
+        (csi("fs-1"), csi("fs-1:/private")),
+        (csi("fs-1:/"), csi("fs-1:/private")),
+        (csi("a", root="/ns", pool="x"), csi("b", root="/ns/private", pool="x")),
+        (csi("a", pool="x"), csi("b", root="/private", pool="x")),
+    ],
+)
+def test_a_public_volume_holds_no_private_tree(
+    helm: Helm, tmp_path: Path, public: dict[str, Any], private: dict[str, Any]
+) -> None:
+    with pytest.raises(HelmFailed, match="lie in each other, and public runs would see the priv"):
+        rendered(helm, tmp_path, plane=stored(public, private))
+
+
+@pytest.mark.parametrize(
+    ("public", "private"),
+    [
+        (nfs("/ns/public"), nfs("/ns/private")),
+        (nfs("/ns"), nfs("/ns-private")),
+        (nfs("/ns"), nfs("/ns/private", server="other.example")),
+        (nfs("/ns"), csi("a", OF_NFS, server="files.example", share="/private")),
+        (nfs("/ns"), csi("a", root="/ns")),
+        (csi("fs-1:/public"), csi("fs-1:/private")),
+        (csi("a", encrypted="true"), csi("b", encrypted="true")),
+        (csi("a", root="/ns", pool="x"), csi("b", root="/ns", pool="z")),
+    ],
+)
+def test_volumes_that_lie_apart_are_made(
+    helm: Helm, tmp_path: Path, public: dict[str, Any], private: dict[str, Any]
+) -> None:
+    made = of_kind(rendered(helm, tmp_path, plane=stored(public, private)), "PersistentVolume")
+    for name, source in (("public", public), ("private", private)):
+        spec = made[f"training-namespace-{name}"]["spec"]
+        assert spec.items() >= source.items()
+        assert spec["claimRef"]["name"] == f"namespace-{name}"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"persistentVolumeReclaimPolicy": "Delete"}, "'persistentVolumeReclaimPolicy' not allow"),
+        ({"claimRef": {"name": "other"}}, "'claimRef' not allowed"),
+        ({"hostPath": {"path": "/"}}, "'hostPath' not allowed"),
+        ({**NFS, "claimRef": {}}, "'claimRef' not allowed"),
+        ({}, "minProperties: got 0, want 1"),
+        ({"nfs": None}, "plane.storage.public.source"),
+        (nfs("/ns/"), "'/ns/' does not match pattern"),
+        (nfs("/ns/../other"), "'/ns/../other' does not match pattern"),
+        (nfs("/ns", server="a b"), "'a b' does not match pattern"),
+        (nfs("/ns", subPath="x"), "'subPath' not allowed"),
+        (csi("fs-1:/a/../private"), 'has "fs-1:/a/../private" in it: write the path without'),
+        (csi("a", share="/a/.."), "plane.storage.public.source has"),
+    ],
+)
+def test_a_source_is_a_volume_and_nothing_else(
+    helm: Helm, tmp_path: Path, source: dict[str, Any], message: str
+) -> None:
+    storage = {"public": {"capacity": "1Ti", "source": source}}
+    with pytest.raises(HelmFailed) as caught:
+        rendered(helm, tmp_path, plane={"storage": storage})
     assert message in " ".join(str(caught.value).split())
 
 

@@ -66,9 +66,14 @@ def test_wrong_values_are_refused() -> None:
     assert "100 is greater than" in wrong({"shares": {"training": {"priority": 100}}})
     assert "'10.0.0.1' does not match" in wrong({"network": {"dashboard_cidrs": ["10.0.0.1"]}})
     assert "0 is less than" in wrong({"quota": {"pods": 0}})
-    two = {"nfs": {"server": "a", "path": "/"}, "csi": {}}
+    csi = {"driver": "a", "volumeHandle": "b"}
+    two = {"nfs": {"server": "a", "path": "/"}, "csi": csi}
     storage = {"public": {"capacity": "1Ti", "source": two}}
     assert "has too many properties" in wrong({"storage": storage})
+    jsonschema.validate(
+        {**file(), "plane": {"storage": {"public": {"capacity": "1Ti", "source": {"csi": csi}}}}},
+        chart.schema(),
+    )
     assert "'kay' is not one of" in wrong({}, scheduler="kay")
     assert "'nodes' was unexpected" in wrong({"nodes": {}})
 

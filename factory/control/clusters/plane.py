@@ -4,12 +4,13 @@ The factory does not read it. It is a model so that the chart's values have a sc
 its defaults and descriptions stand once.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from factory.control.clusters.common import Part
 from factory.control.clusters.kubernetes import Kubernetes
+from factory.control.clusters.sources import Source
 from factory.control.clusters.words import DnsLabel, ObjectName
 
 type Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
@@ -76,11 +77,10 @@ class Storage(Part, frozen=True):
     """A volume of a tree, whose data is there already. Nothing here ever deletes it."""
 
     capacity: Quantity = Field(description="Its size: 100Ti. Nobody enforces it on shared storage.")
-    source: dict[str, Any] = Field(
-        min_length=1,
-        max_length=1,
+    source: Source = Field(
         description="Where it is, as a PersistentVolume says it, with the tree as its root: "
-        "{nfs: {server: HOST, path: /exports/namespace/public}}.",
+        "{nfs: {server: HOST, path: /exports/namespace/public}}, or {csi: ...}. Neither tree may "
+        "lie in the other.",
     )
     mount_options: list[str] = Field(
         default_factory=list[str], description="Options of its mount: [nconnect=8]."

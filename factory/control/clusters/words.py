@@ -128,6 +128,8 @@ type QueueName = Annotated[str, Field(pattern=f"^{_DOMAIN}$", max_length=63)]
 type ClassName = QueueName
 """Of a PriorityClass, which KAI reads from a label too."""
 
-type AbsolutePath = Annotated[str, AfterValidator(_absolute)]
+_NO_DOTS = r"(\.{0,2}[^./:\x00\n][^/:\x00\n]*|\.{3,}[^/:\x00\n]*)"
+_PATHS: JsonDict = {"pattern": rf"^(/|(/{_NO_DOTS})+)$"}
+type AbsolutePath = Annotated[str, AfterValidator(_absolute), Field(json_schema_extra=_PATHS)]
 type Labels = Annotated[dict[str, str], AfterValidator(_labels)]
 type Variables = Annotated[dict[str, str], AfterValidator(_variables)]
