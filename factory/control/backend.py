@@ -66,6 +66,11 @@ class State:
 class RunCluster(Protocol):
     """One run's own cluster, from the moment it is asked for until nothing of it is left."""
 
+    @property
+    def taken_up(self) -> bool:
+        """Whether a process before this one has begun it: it goes on, whatever happens here."""
+        ...
+
     def submit(self, environment: Mapping[str, str]) -> None:
         """Hand the driver to the cluster, which may still be starting."""
         ...

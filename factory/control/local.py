@@ -151,6 +151,8 @@ class LocalCluster:
         self._head: subprocess.Popen[bytes] | None = None
         self._driver: subprocess.Popen[bytes] | None = None
         self._stopped = False
+        self.taken_up = False
+        """It ends with the process that made it."""
 
     def begin(self, *, num_cpus: int, num_gpus: int) -> None:
         """Start the process that holds the cluster."""

@@ -11,13 +11,14 @@ in Dagster's database. Of a private run the output is not shown at all, because 
 readable by people who may not read private data: the event log says where it is.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Generator, Sequence
 
 import dagster as dg
 from dagster import DagsterExecutionInterruptedError
 
 from factory.control.answers import Ended, answer
-from factory.control.backend import Backend
+from factory.control.backend import Backend, RunCluster
 from factory.control.clocks import CLOSING_SECONDS, Clocks, limits_of
 from factory.control.follower import Follower, is_cancelled
 from factory.control.messages import NamespaceMessageReader
@@ -27,6 +28,8 @@ from factory.namespace import RunDirectory
 from factory.namespace.checkpoints import complete_checkpoints
 from factory.settings import Settings
 from factory.spec import Launch
+
+type Context = dg.OpExecutionContext | dg.AssetExecutionContext
 
 IDLE_ATTEMPTS = 3
 """Attempts that end without a new checkpoint, one after the other, before the run is given up."""
@@ -51,7 +54,7 @@ class FactoryPipesClient(dg.PipesClient):
     def run(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
         *,
-        context: dg.OpExecutionContext | dg.AssetExecutionContext,
+        context: Context,
         launch: Launch,
         run_directory: RunDirectory,
     ) -> dg.PipesClientCompletedInvocation:
@@ -101,7 +104,7 @@ class FactoryPipesClient(dg.PipesClient):
 
     def _attempt(
         self,
-        context: dg.OpExecutionContext | dg.AssetExecutionContext,
+        context: Context,
         launch: Launch,
         run_directory: RunDirectory,
         clocks: Clocks,
@@ -119,20 +122,21 @@ class FactoryPipesClient(dg.PipesClient):
         if grace is None:
             grace = launch.grace_seconds + CLOSING_SECONDS
         try:
-            with dg.open_pipes_session(
-                context=context,
-                context_injector=dg.PipesEnvContextInjector(),
-                message_reader=reader,
-                extras={"launch": launch.model_dump(mode="json")},
-            ) as session:
-                following = Follower(context, launch, cluster, reader)
+            with contextlib.ExitStack() as sessions:
+                with self._left_where_it_goes_on(context, cluster):
+                    session = sessions.enter_context(
+                        dg.open_pipes_session(
+                            context=context,
+                            context_injector=dg.PipesEnvContextInjector(),
+                            message_reader=reader,
+                            extras={"launch": launch.model_dump(mode="json")},
+                        )
+                    )
+                    following = Follower(context, launch, cluster, reader)
                 try:
-                    cluster.submit(session.get_bootstrap_env_vars())
-                    following.to_the_end(self._poll_seconds, clocks)
-                except DagsterExecutionInterruptedError:
-                    if self._goes_on(context):
-                        cluster.leave()
-                    raise
+                    with self._left_where_it_goes_on(context, cluster):
+                        cluster.submit(session.get_bootstrap_env_vars())
+                        following.to_the_end(self._poll_seconds, clocks)
                 finally:
                     stop(cluster, grace)
                     following.last_words()
@@ -144,13 +148,40 @@ class FactoryPipesClient(dg.PipesClient):
         done = dg.PipesClientCompletedInvocation(session, metadata=dict(cluster.facts()))
         return done, Ended(launch.attempt, taken, following.reason) if taken else None
 
-    def _goes_on(self, context: dg.OpExecutionContext | dg.AssetExecutionContext) -> bool:
+    def _goes_on(self, context: Context) -> bool:
         """Whether this process is told to end, and its run is not.
 
         Where a service runs the factory, its processes are moved: another takes the run up. On a
         laptop who interrupts a command means the run.
         """
         return self._settings.deployment != "laptop" and not is_cancelled(context)
+
+    @contextlib.contextmanager
+    def _left_where_it_goes_on(self, context: Context, cluster: RunCluster) -> Generator[None]:
+        """Let go of it where this process ends, and nothing says that its run does.
+
+        A run that did well without this process is not ended because it cannot be taken up here.
+        """
+        try:
+            yield
+        except RunFailed:
+            raise
+        except Exception:
+            if cluster.taken_up and not _is_to_end(context):
+                cluster.leave()
+            raise
+        except DagsterExecutionInterruptedError:
+            if self._goes_on(context):
+                cluster.leave()
+            raise
+
+
+def _is_to_end(context: Context) -> bool:
+    """Whether somebody has cancelled the run; who cannot be asked has not said so."""
+    try:
+        return is_cancelled(context)
+    except Exception:
+        return False
 
 
 def _steps_saved(run: RunDirectory) -> int:

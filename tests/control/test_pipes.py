@@ -18,12 +18,13 @@ from typing import Any, cast
 import dagster as dg
 import pytest
 
-from factory.control import follower
+from factory.control import follower, pipes
 from factory.control.answers import Ended
 from factory.control.backend import RunCluster, State
 from factory.control.clocks import Clock
 from factory.control.instance import ensure
 from factory.control.logs import FileSource
+from factory.control.messages import NamespaceMessageReader
 from factory.control.pipes import FactoryPipesClient
 from factory.control.uninterrupted import stop
 from factory.control.verdict import PREEMPTED
@@ -55,9 +56,14 @@ class PlainCluster:
     process: subprocess.Popen[bytes] | None = None
     began: float = field(default_factory=time.monotonic)
     stops: list[float] = field(default_factory=list)
+    taken_up: bool = False
     left: bool = False
+    fails: Exception | None = None
+    """What `submit` raises, where the run that is there cannot be taken up."""
 
     def submit(self, environment: Mapping[str, str]) -> None:
+        if self.fails is not None:
+            raise self.fails
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", OPEN + self.code],
@@ -132,6 +138,8 @@ class Runner:
     spec: RunSpec = field(default_factory=lambda: RunSpec(recipe="debug.pretrain", mix="smoke"))
     grace_seconds: float = 10.0
     cluster: PlainCluster | None = None
+    taken_up: bool = False
+    fails: Exception | None = None
     resumed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What a resumption says of its launch."""
     has_spent: Mapping[Clock, float] = field(default_factory=dict[Clock, float])
@@ -172,6 +180,7 @@ class Runner:
             self.cluster = PlainCluster(
                 code, run.directory("logs") / "driver.log", self.wait_seconds, self.opens
             )
+            self.cluster.taken_up, self.cluster.fails = self.taken_up, self.fails
             client = FactoryPipesClient(
                 self.settings, self, grace_seconds=self.grace_seconds, poll_seconds=0.02
             )
@@ -523,3 +532,43 @@ def test_a_driver_that_does_not_hold_the_run_is_explained(runner: Runner) -> Non
     outcome = runner.run("print('Attempt 1 has a driver already'); sys.exit(4)")
     assert "exit code 4: another driver holds the run" in outcome.error
     assert "  Attempt 1 has a driver already" in outcome.error
+
+
+@pytest.mark.parametrize("taken_up", [True, False])
+def test_a_run_that_cannot_be_taken_up_is_left_and_one_that_is_new_is_stopped(
+    runner: Runner, taken_up: bool
+) -> None:
+    runner.taken_up, runner.fails = taken_up, FileNotFoundError("a file of its pods is gone")
+    outcome = runner.run("")
+    assert not outcome.result.success
+    assert "a file of its pods is gone" in outcome.error
+    assert outcome.cluster.left is taken_up
+
+
+def test_a_run_that_is_taken_up_is_left_where_its_messages_cannot_be_read(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is asked of its cluster."""
+
+    def unreadable(*_: object) -> None:
+        raise PermissionError("its messages")
+
+    monkeypatch.setattr(NamespaceMessageReader, "read_messages", unreadable)
+    runner.taken_up = True
+    assert runner.run("").cluster.left
+
+
+def test_a_limit_ends_also_a_run_that_is_taken_up(runner: Runner) -> None:
+    runner.taken_up = True
+    runner.spec = runner.spec.model_copy(update={"run_limit_hours": 0.5 / 3600})
+    outcome = runner.run("time.sleep(600)")
+    assert "it ran longer than run_limit_hours" in outcome.error
+    assert not outcome.cluster.left
+
+
+def test_a_run_that_was_cancelled_is_stopped_also_where_it_cannot_be_taken_up(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipes, "is_cancelled", lambda _: True)
+    runner.taken_up, runner.fails = True, FileNotFoundError("a file of its pods is gone")
+    assert not runner.run("").cluster.left

@@ -85,6 +85,8 @@ class KubernetesCluster:
         self._lookout = Lookout(api, submission)
         self._objects = Objects(api, submission, self._lookout)
         self._manifest: Manifest | None = None
+        self.taken_up = record.begun
+        """Whether a process before this one has begun it."""
         self._asked = record.begun
         """Whether anything may be on the cluster."""
         self._seen = record.seen
@@ -120,7 +122,8 @@ class KubernetesCluster:
         """
         submission = replace(self._submission, environment=environment)
         self._manifest = rayjob(submission)
-        hand_over(self._run, submission.cluster)
+        if not self.taken_up:  # else its pods have it since then, and write in it
+            hand_over(self._run, submission.cluster)
         self._record.begin()
         self._driver_log.start()
 

@@ -1,5 +1,6 @@
 """Whose a run's directory is: its pods write it, as the user that the cluster's file names."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -14,6 +15,7 @@ def hand_over(run: RunDirectory, cluster: Kubernetes) -> None:
     """Let the pods of a run write its directory, and what is in it by now.
 
     Root gives it to their user. Anybody else shares it through a group, of which both are members.
+    A file that goes away meanwhile, as a writer's scratch does, needs to be nobody's.
 
     Raises:
         RunFailed: neither is possible; says what to do.
@@ -22,8 +24,10 @@ def hand_over(run: RunDirectory, cluster: Kubernetes) -> None:
     if os.geteuid() == who.user:
         return
     groups = {who.group, *who.groups}
+    shared = groups & {os.getegid(), *os.getgroups()}
     for path in (run.path, *_inside(run.path)):
-        _give(path, who.user, who.group, shared=groups & {os.getegid(), *os.getgroups()}, run=run)
+        with contextlib.suppress(FileNotFoundError):
+            _give(path, who.user, who.group, shared=shared, run=run)
 
 
 def _give(path: Path, user: int, group: int, *, shared: set[int], run: RunDirectory) -> None:

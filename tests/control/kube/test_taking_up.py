@@ -221,3 +221,26 @@ def test_a_server_that_takes_long_is_asked_less_and_less_often(
     followed.poll()
     assert len(cluster.server.requests) > before
     followed.leave()
+
+
+def test_the_directory_of_a_run_that_goes_on_is_not_handed_over_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pods write in it; and what is a large directory by now is read by nobody."""
+    handed: list[object] = []
+    monkeypatch.setattr(kube_cluster, "hand_over", lambda run, _: handed.append(run))
+    cluster.has()
+    cluster.followed(cluster.handle()).leave()
+    assert handed == []
+    cluster.followed().leave()
+    assert handed == [cluster.run]
+
+
+def test_what_was_left_is_not_stopped_afterwards(cluster: Cluster) -> None:
+    cluster.has()
+    followed = cluster.followed(cluster.handle())
+    assert followed.taken_up
+    followed.leave()
+    followed.stop(1.0)
+    assert cluster.asked("DELETE") == []
+    assert len(cluster.there) == 2
