@@ -10,7 +10,8 @@ from functools import partial
 
 import dagster as dg
 
-from factory.control.kube.handles import ADOPTS, GOES_ON, handles
+from factory.control.kube.chain import ADOPTS
+from factory.control.kube.handles import GOES_ON, handles
 from factory.control.kube.names import label_value
 from factory.control.kube.orphans import GRACE, Fate, Judge, Known
 from factory.control.owner import owner
@@ -39,12 +40,12 @@ def judge(instance: dg.DagsterInstance, grace: timedelta = GRACE) -> Judge:
 
 
 def begun(instance: dg.DagsterInstance, cluster: str) -> set[str]:
-    """The RayJobs on record on that cluster that no process of a run follows, and had no end."""
+    """The RayJobs on record on that cluster, of runs that are over and whose end is not told."""
     over = dg.RunsFilter(tags={GOES_ON: "true"}, statuses=list(_FINISHED))
     return {
         handle.name
         for run in instance.get_runs(over)
-        for _, handle in handles(instance, run.run_id)
+        for handle in handles(instance, run.run_id)
         if handle.launch.spec.cluster == cluster
     }
 

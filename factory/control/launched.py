@@ -17,11 +17,11 @@ from typing import IO, Any
 import dagster as dg
 
 from factory.control.abandoned import STAGING_AGE, end_abandoned_runs
-from factory.control.adoption import left_alone
+from factory.control.adoption import left_alone, whose_chain_has
 from factory.control.clusters import Kubernetes, cluster
 from factory.control.execution import ASSET_JOB, Location, execute
 from factory.control.instance import ensure
-from factory.control.kube.handles import ADOPTS
+from factory.control.kube.chain import ADOPTS
 from factory.control.kube.refusals import image_refusal
 from factory.control.launch import LaunchResult, Message, Request
 from factory.control.lineage import asset_key
@@ -124,15 +124,16 @@ def _resume(
 
 def _follow(request: Request, location: Location, instance: dg.DagsterInstance) -> LaunchResult:
     """The job of the run once more, which takes up what goes on instead of beginning."""
-    alone = {run.run_id: run for run in left_alone(instance)}
-    if request.run_id not in alone:
+    alone = left_alone(instance)
+    run = whose_chain_has(instance, alone, request.run_id)
+    if run is None:
         known = instance.get_run_by_id(request.run_id)
+        names = {one.run_id: one for one in alone}
         said = f"has status {known.status.value}" if known else "is not known to this Dagster"
         raise SpecError(
             f"Run {request.run_id} {said}, and nothing of it goes on without a process that "
-            f"follows it. {naming(request.run_id, alone) if alone else 'Nor does any other run.'}"
+            f"follows it. {naming(request.run_id, names) if names else 'Nor does any other run.'}"
         )
-    run = alone[request.run_id]
     tags = {ADOPTS: run.run_id}
     return execute(location, run.job_name, instance, run_config=run.run_config, tags=tags)
 

@@ -72,6 +72,7 @@ def gate_op(context: dg.OpExecutionContext) -> dict[str, Any]:
     """Refuse the run, or pin the version of everything that it reads."""
     from factory.control.mix_metadata import mix_metadata
 
+    context.instance.add_run_tags(context.run_id, owner_tags())  # the gate may take its time
     launch = gated(context)
     factory: Factory = context.resources.factory
     context.add_output_metadata(
@@ -91,6 +92,7 @@ def gate_op(context: dg.OpExecutionContext) -> dict[str, Any]:
 )
 def train_op(context: dg.OpExecutionContext, launch: dict[str, Any]) -> None:
     """Run what the gate let through on its cluster, to the end."""
+    from factory.control.adoption import acting_on_the_end
     from factory.control.pipes import FactoryPipesClient
     from factory.control.places import place
     from factory.namespace.attempts import last_attempt
@@ -104,10 +106,11 @@ def train_op(context: dg.OpExecutionContext, launch: dict[str, Any]) -> None:
     directory = factory.namespace.open_run(resolved.classification, resolved.run_id)
     if resolved.attempt == 1 and last_attempt(directory) == 0:
         keep_spec(directory, 1, resolved.spec)
-    FactoryPipesClient(factory.settings, backend).run(
-        context=context, launch=resolved, run_directory=directory
-    )
-    context.add_output_metadata(outcome(resolved, directory))
+    with acting_on_the_end(context, factory.settings.deployment):
+        FactoryPipesClient(factory.settings, backend).run(
+            context=context, launch=resolved, run_directory=directory
+        )
+        context.add_output_metadata(outcome(resolved, directory))
 
 
 def _begins(context: dg.OpExecutionContext, launch: Launch, backend: "Backend") -> Launch:
@@ -123,7 +126,7 @@ def _begins(context: dg.OpExecutionContext, launch: Launch, backend: "Backend") 
 def gated(context: dg.OpExecutionContext) -> Launch:
     """The launch of this run, if the gate lets it through."""
     from factory.control.gates import gate
-    from factory.control.kube.handles import ADOPTS
+    from factory.control.kube.chain import adopts
     from factory.control.places import place
     from factory.control.resuming import RESUMES, resumed
     from factory.control.specs import completed, parsed
@@ -132,11 +135,11 @@ def gated(context: dg.OpExecutionContext) -> Launch:
     # Said of the run, not of its job, whose defaults the launchpad may have changed.
     tags = {"recipe": spec.recipe, "mix": spec.mix}
     context.instance.add_run_tags(context.run_id, tags)
-    if ADOPTS in context.run.tags:
+    if before := adopts(context.run):
         adopted = place(spec, context.resources.factory.settings, context).adopted(spec)
         if adopted is None:
             raise GateRefused(
-                f"Run {context.run.tags[ADOPTS]} has nothing that goes on without its process. "
+                f"Run {before} has nothing that goes on without its process. "
                 "`factory resume` goes on from its last checkpoint."
             )
         return adopted

@@ -22,7 +22,7 @@ import dagster as dg
 from factory.control.clusters import Kubernetes
 from factory.control.instance import ensure
 from factory.control.kube.api import Api, Json
-from factory.control.kube.handles import root_of
+from factory.control.kube.chain import root_of
 from factory.control.kube.rayjob import rayjob, secret
 from factory.control.kube.submission import Submission
 from factory.control.messages import NamespaceMessageReader

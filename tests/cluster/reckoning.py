@@ -134,7 +134,7 @@ def _page(instance: dg.DagsterInstance, run_id: str) -> Iterator[str]:
 
 def _attempts(scene: UnderWay) -> int:
     found = [handles(scene.instance, run.run_id, STEP) for run in scene.runs()]
-    return len({handle.launch.attempt for some in found for _, handle in some})
+    return len({handle.launch.attempt for some in found for handle in some})
 
 
 def _sent(scene: UnderWay) -> Counter[str]:

@@ -18,7 +18,7 @@ from factory.control.abandoned import end_abandoned_runs
 from factory.control.adoption import left_alone
 from factory.control.instance import ensure
 from factory.control.kube import cluster as kube_cluster
-from factory.control.kube.handles import ADOPTS
+from factory.control.kube.chain import ADOPTS
 from factory.settings import CHECKOUT, Settings
 from tests.cluster import nodes
 from tests.cluster.access import Account

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import dagster as dg
 
-from factory.control.kube.handles import ADOPTS
+from factory.control.kube.chain import ADOPTS
 from tests.cluster.api import Api, Object
 from tests.cluster.launching import until
 

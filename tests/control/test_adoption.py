@@ -10,7 +10,8 @@ import pytest
 from factory.control.adoption import adoption_sensor, left_alone
 from factory.control.fates import begun, judge
 from factory.control.jobs import declared_jobs
-from factory.control.kube.handles import ADOPTS, GOES_ON, Handle, Journal, root_of
+from factory.control.kube.chain import ADOPTS, root_of
+from factory.control.kube.handles import GOES_ON, Handle, Journal
 from tests.control.kube.submissions import launch
 
 STEP = "train"

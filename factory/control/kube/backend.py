@@ -11,7 +11,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from factory.control.answers import FROM_OUTSIDE, Ended, answer
+from factory.control.answers import FROM_OUTSIDE, Ended, Verdict, answer
 from factory.control.clocks import Clock
 from factory.control.clusters import Kubernetes
 from factory.control.kube.api import Api, Patience, connect
@@ -31,6 +31,9 @@ from factory.spec import Launch, RunSpec
 
 PATIENCE = Patience(connect_seconds=5.0, answer_seconds=20.0, budget_seconds=5.0)
 """A look that is not answered is a state of its own, and soon followed by another look."""
+
+_TO_BE_TOLD = frozenset[Verdict]({"succeeded", "gone"})
+"""Ends that may be good ones: what the run said tells, which is in the namespace."""
 
 type Connect = Callable[[Kubernetes], Api]
 
@@ -66,13 +69,28 @@ class KubernetesBackend:
     def adopted(self, spec: RunSpec) -> Launch | None:
         """The attempt to go on with, where a process that is gone has left one.
 
+        From then on it is this run's to follow, and on record as that.
+
         Raises:
-            RunFailed: it is of another spec.
+            RunFailed: it is of another spec, or another run follows it.
         """
         last = self._journal.last()
-        if last is None or (last.ended == "succeeded" and self._journal.is_told(last)):
+        launch = self._left(spec, last) if last is not None else None
+        if last is None or launch is None:
             return None
-        if last.ended is None or last.ended == "succeeded":
+        if other := self._journal.followed_by():
+            raise RunFailed(
+                f"Run {other} follows attempt {last.launch.attempt} of run {last.launch.run_id} "
+                "already, or is about to. Look there; this run has changed nothing."
+            )
+        self._journal.take_up(last)
+        return launch
+
+    def _left(self, spec: RunSpec, last: Handle) -> Launch | None:
+        """What there is to go on with after the last word of the journal."""
+        if last.ended in _TO_BE_TOLD and self._journal.is_told(last):
+            return None
+        if last.ended is None or last.ended in _TO_BE_TOLD:
             _refuse_other(spec, last)
             return last.launch
         if last.ended in FROM_OUTSIDE and last.launch.spec == spec:

@@ -2,8 +2,10 @@
 
 An attempt is on record before its RayJob is created, and its end before the RayJob is deleted. So
 whoever comes after a process that was killed knows which attempt to look for, and never begins one
-while another may still go on. Records are found by the run's root, which a run that is executed
-again keeps, or through the tag `ADOPTS`.
+while another may still go on. Which runs' records belong together is in `chain`.
+
+Records have an order of their own, because clocks may be set back: that of the log within a run,
+and that in which Dagster made the runs between them.
 """
 
 from collections import Counter
@@ -13,17 +15,19 @@ import dagster as dg
 from dagster._core.events import EngineEventData
 from pydantic import BaseModel, ValidationError
 
+from factory.control.abandoned import is_abandoned
 from factory.control.answers import Ended, Verdict
+from factory.control.kube.chain import chain, root_of
 from factory.spec import Launch
 
-ADOPTS = "factory/adopts"
-"""Tag of a Dagster run: the run, left alone by its process, that it takes up."""
-
 GOES_ON = "factory/goes_on"
-"""Tag of a Dagster run: `true` while an attempt that it has begun, or taken up, has not ended."""
+"""Tag of a Dagster run: `true` while an attempt that it has begun, or taken up, goes on, or has an
+end that nobody has acted on yet."""
 
 METADATA = "ai-factory/attempt"
-ROOT_TAG = "dagster/root_run_id"
+
+_NOTHING_FOLLOWS = frozenset[Verdict]({"failed", "cancelled"})
+"""Ends that another process would only find again."""
 
 _PAGE = 1000
 """Entries of an event log that are read at once."""
@@ -69,11 +73,34 @@ class Journal:
             engine_event_data=EngineEventData(metadata={**metadata, METADATA: kept}),
             step_key=self.step_key,
         )
-        if handle.ended is None:
+        if handle.ended in _NOTHING_FOLLOWS:
+            self.settle()
+        else:
             self._instance.add_run_tags(self.run_id, {GOES_ON: "true"})
-            return
-        for run_id in self._runs():
-            self._instance.add_run_tags(run_id, {GOES_ON: "false"})
+
+    def take_up(self, handle: Handle) -> None:
+        """Write down that this run follows that attempt from now on."""
+        if handle.run_id != self.run_id:
+            words = f"attempt {handle.launch.attempt} is taken up from run {handle.run_id}"
+            self.record(handle.model_copy(update={"run_id": self.run_id}), words)
+
+    def settle(self) -> None:
+        """The last end is acted on: nothing of the chain goes on."""
+        for run in self._runs():
+            if run.tags.get(GOES_ON) == "true":
+                self._instance.add_run_tags(run.run_id, {GOES_ON: "false"})
+
+    def followed_by(self) -> str | None:
+        """Another run of the chain that goes on, and follows it or was there to do so earlier."""
+        earlier = True
+        for run in self._runs():
+            if run.run_id == self.run_id:
+                earlier = False
+            elif run.is_finished or is_abandoned(self._instance, run):
+                continue
+            elif earlier or has_followed(self._instance, run):
+                return run.run_id
+        return None
 
     def last(self) -> Handle | None:
         """The record that was written last, of the latest attempt."""
@@ -83,7 +110,9 @@ class Journal:
     def is_told(self, handle: Handle) -> bool:
         """Whether what came of the attempt is on record as that of its Dagster run."""
         run = self._instance.get_run_by_id(handle.run_id)
-        return run is not None and run.status == dg.DagsterRunStatus.SUCCESS
+        if run is None:
+            return False
+        return run.status == dg.DagsterRunStatus.SUCCESS or run.tags.get(GOES_ON) == "false"
 
     def history(self) -> list[Ended]:
         """The attempts that have ended."""
@@ -95,63 +124,57 @@ class Journal:
 
     def shown(self, attempt: int) -> Counter[str]:
         """The step's lines on its runs' pages since the attempt is on record, each how often."""
-        begun = min(
-            (
-                at
-                for run_id in self._runs()
-                for at, handle in handles(self._instance, run_id, self.step_key)
-                if handle.launch.attempt == attempt
-            ),
-            default=None,
-        )
-        if begun is None:
-            return Counter()
-        return Counter(
-            entry.user_message
-            for run_id in self._runs()
-            for entry in _entries(self._instance, run_id)
-            if entry.step_key == self.step_key and not entry.is_dagster_event
-            if entry.timestamp >= begun
-        )
+        begun = False
+        lines: Counter[str] = Counter()
+        for run in self._runs():
+            for entry in _entries(self._instance, run.run_id):
+                if entry.step_key != self.step_key:
+                    continue
+                handle = _handle_in(entry)
+                begun = begun or (handle is not None and handle.launch.attempt == attempt)
+                if begun and not entry.is_dagster_event:
+                    lines[entry.user_message] += 1
+        return lines
 
     def _attempts(self) -> dict[int, Handle]:
-        found: list[tuple[float, Handle]] = []
-        for run_id in self._runs():
-            found += handles(self._instance, run_id, self.step_key)
         return {
-            handle.launch.attempt: handle for _, handle in sorted(found, key=lambda one: one[0])
+            handle.launch.attempt: handle
+            for run in self._runs()
+            for handle in handles(self._instance, run.run_id, self.step_key)
         }
 
-    def _runs(self) -> list[str]:
-        family = self._instance.get_runs(dg.RunsFilter(tags={ROOT_TAG: self.root_run_id}))
-        adopting = self._instance.get_runs(dg.RunsFilter(tags={ADOPTS: self.root_run_id}))
-        here = [self.root_run_id, self._run.run_id]
-        return list(dict.fromkeys(here + [run.run_id for run in (*family, *adopting)]))
+    def _runs(self) -> list[dg.DagsterRun]:
+        return [record.dagster_run for record in chain(self._instance, self.run_id)]
 
 
 def handles(
     instance: dg.DagsterInstance, run_id: str, step_key: str | None = None
-) -> Iterator[tuple[float, Handle]]:
-    """The records in one run's event log, with their times: of one step, or of all."""
+) -> Iterator[Handle]:
+    """The records in one run's event log, the oldest first: of one step, or of all."""
     for entry in _entries(instance, run_id, dg.DagsterEventType.ENGINE_EVENT):
-        if step_key not in (None, entry.step_key) or entry.dagster_event is None:
-            continue
-        kept = entry.dagster_event.engine_event_data.metadata.get(METADATA)
-        if not isinstance(kept, dg.JsonMetadataValue):
-            continue
-        try:
-            handle = Handle.model_validate(kept.data)
-        except ValidationError:
-            continue  # of another version of the factory, which another process has to follow
-        yield entry.timestamp, handle
+        handle = _handle_in(entry) if step_key in (None, entry.step_key) else None
+        if handle is not None:
+            yield handle
 
 
-def root_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
-    """The run in which everything began that this one goes on with."""
-    adopted = instance.get_run_by_id(run.tags.get(ADOPTS, ""))
-    if adopted is not None:
-        return root_of(instance, adopted)
-    return run.root_run_id or run.run_id
+def has_followed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Whether it has begun an attempt or taken one up; executed again, its tag may be a copy."""
+    if GOES_ON not in run.tags:
+        return False
+    return not run.parent_run_id or next(handles(instance, run.run_id), None) is not None
+
+
+def _handle_in(entry: dg.EventLogEntry) -> Handle | None:
+    event = entry.dagster_event
+    if event is None or event.event_type != dg.DagsterEventType.ENGINE_EVENT:
+        return None
+    kept = event.engine_event_data.metadata.get(METADATA)
+    if not isinstance(kept, dg.JsonMetadataValue):
+        return None
+    try:
+        return Handle.model_validate(kept.data)
+    except ValidationError:
+        return None  # of another version of the factory, which another process has to follow
 
 
 def _entries(
