@@ -158,7 +158,18 @@ class RunRecord(BaseModel, frozen=True, extra="forbid"):
 
 
 def read_lines[M: BaseModel](file: Path, model: type[M]) -> list[M]:
-    """The lines of a file that a run appends to, oldest first; none where there is no file.
+    """The lines of a file that this run appends to, as `lines_of`; none where there is no file.
+
+    For the run itself. Others read its files through `namespace.run_files`.
+
+    Raises:
+        RunFailed: a whole line is something else.
+    """
+    return lines_of(file.read_bytes() if file.exists() else b"", str(file), model)
+
+
+def lines_of[M: BaseModel](data: bytes, where: str, model: type[M]) -> list[M]:
+    """The lines of what a run appends to, oldest first; `where` is what messages call it.
 
     A line that a crash cut off is left out, also where a later attempt has closed it.
 
@@ -166,7 +177,6 @@ def read_lines[M: BaseModel](file: Path, model: type[M]) -> list[M]:
         RunFailed: a whole line is something else.
     """
     found: list[M] = []
-    data = file.read_bytes() if file.exists() else b""
     for number, line in enumerate(data.splitlines(keepends=True), start=1):
         if not line.endswith(b"\n"):
             continue
@@ -177,7 +187,7 @@ def read_lines[M: BaseModel](file: Path, model: type[M]) -> list[M]:
             if first["type"] == "json_invalid":
                 continue
             raise RunFailed(
-                f"{file}, line {number}, is no {model.__name__}: {first['msg']}."
+                f"{where}, line {number}, is no {model.__name__}: {first['msg']}."
             ) from error
     return found
 

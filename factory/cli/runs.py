@@ -1,6 +1,5 @@
 """`factory runs list | show`: what training runs left behind, from their own directories."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from factory.diagnose.steps import step_lines
 from factory.errors import NamespaceError, RunFailed
 from factory.namespace import Namespace, RunDirectory
 from factory.namespace.checkpoints import complete_checkpoints
+from factory.namespace.run_files import contents
 from factory.namespace.runs import record_path
 from factory.reports import RunRecord, StepLine
 from factory.settings import Settings
@@ -45,14 +45,14 @@ def show(
     settings = Settings.from_environment()
     directory = find_run(open_namespace(settings), run)
     lines = readable_steps(directory)
-    record = _read(record_path(directory), RunRecord)
+    record = _read(directory, record_path(directory).name, RunRecord)
     saved = [str(checkpoint.path) for checkpoint in complete_checkpoints(directory)]
     facts: dict[str, Any] = {
         **_row(directory, _dagster_states([directory.run_id], settings).get(directory.run_id)),
         "run": directory.run_id,
         "directory": str(directory.path),
         "checkpoints": saved,
-        "spec": _read(directory.path / "spec.json", RunSpec),
+        "spec": _read(directory, "spec.json", RunSpec),
         "record": record,
     }
     if json:
@@ -98,13 +98,13 @@ def readable_steps(directory: RunDirectory) -> list[StepLine]:
     """The run's step lines; none, with a word on standard error, where they cannot be read."""
     try:
         return step_lines(directory.path)
-    except RunFailed as error:
+    except (RunFailed, NamespaceError) as error:
         problems.print(str(error), style="red")
         return []
 
 
 def _row(run: RunDirectory, state: str | None) -> dict[str, Any]:
-    spec = _read(run.path / "spec.json", RunSpec)
+    spec = _read(run, "spec.json", RunSpec)
     lines = readable_steps(run)
     last = lines[-1] if lines else None
     return {
@@ -120,14 +120,17 @@ def _row(run: RunDirectory, state: str | None) -> dict[str, Any]:
     }
 
 
-def _read[M: (RunSpec, RunRecord)](path: Path, model: type[M]) -> M | None:
-    if not path.exists():
-        return None
+def _read[M: (RunSpec, RunRecord)](run: RunDirectory, name: str, model: type[M]) -> M | None:
     try:
-        return model.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        problems.print(f"{path} cannot be read: {error.error_count()} problems in it", style="red")
+        return model.model_validate_json(contents(run.path, name))
+    except FileNotFoundError:
         return None
+    except ValidationError as error:
+        problem = f"{run.path / name} cannot be read: {error.error_count()} problems in it"
+    except NamespaceError as error:
+        problem = str(error)
+    problems.print(problem, style="red")
+    return None
 
 
 def _dagster_states(run_ids: list[str], settings: Settings) -> dict[str, str]:

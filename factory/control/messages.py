@@ -22,9 +22,9 @@ import dagster as dg
 from dagster_pipes import PIPES_PROTOCOL_VERSION_FIELD, PipesException, PipesMessage, PipesParams
 
 from factory.control.page import Page
-from factory.control.run_files import contents
 from factory.errors import FactoryError, NamespaceError
 from factory.namespace import RunDirectory
+from factory.namespace.run_files import contents
 from factory.reports import MESSAGES_DIRECTORY_PARAM, chunk_name
 
 CURSOR = "cursor"
@@ -143,11 +143,11 @@ class NamespaceMessageReader(dg.PipesMessageReader):
     def _contents(self, chunk: str) -> bytes | None:
         name = f"{self._name}/{chunk}"
         try:
-            return contents(self._run_directory, name, LARGEST_CHUNK_BYTES)
+            return contents(self._run_directory.path, name, LARGEST_CHUNK_BYTES)
         except FileNotFoundError:
             if not self._is_listed(chunk):
                 return None
-        return contents(self._run_directory, name, LARGEST_CHUNK_BYTES)
+        return contents(self._run_directory.path, name, LARGEST_CHUNK_BYTES)
 
     def _is_listed(self, name: str) -> bool:
         now = time.monotonic()
@@ -223,7 +223,7 @@ def _names(directory: Path) -> Iterator[str]:
 def _cursor(run: RunDirectory, name: str) -> int:
     """The last chunk on record. A line that a crash cut off does not count, nor one of a pod's."""
     try:
-        data = contents(run, name, LARGEST_CURSOR_BYTES)
+        data = contents(run.path, name, LARGEST_CURSOR_BYTES)
     except (FileNotFoundError, NamespaceError):
         return 0
     lines = data.splitlines(keepends=True)

@@ -16,11 +16,12 @@ from factory.control.reach import refuse_private
 from factory.control.resources import Factory
 from factory.control.specs import check
 from factory.data.mixing.of_runs import goes_on_with
-from factory.errors import FactoryError, GateRefused, SpecError
+from factory.errors import FactoryError, GateRefused, NamespaceError, SpecError
 from factory.keys import parse
 from factory.namespace import Namespace, RunDirectory
 from factory.namespace.attempts import last_attempt
 from factory.namespace.checkpoints import complete_checkpoints
+from factory.namespace.run_files import contents
 from factory.namespace.runs import record_path
 from factory.reports import RunRecord
 from factory.spec import Launch, RunSpec
@@ -89,8 +90,8 @@ def _began_as(run: RunDirectory) -> Launch:
             f"{run} has no complete checkpoint, so there is nothing to go on from. Launch it again."
         )
     try:
-        return RunRecord.model_validate_json(record.read_bytes()).launch
-    except (OSError, ValidationError) as error:
+        return RunRecord.model_validate_json(contents(run.path, record.name)).launch
+    except (OSError, NamespaceError, ValidationError) as error:
         raise GateRefused(
             f"{record} cannot be read, so nobody knows which data {run} began with: {error}"
         ) from error

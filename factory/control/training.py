@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 from pydantic import Field, create_model
 
-from factory.control import figures
 from factory.control.abandoned import owner_tags
 from factory.control.resources import RESOURCE, Factory
-from factory.diagnose.steps import step_lines
 from factory.errors import GateRefused
 from factory.spec import Launch, RunSpec
 
@@ -149,35 +147,14 @@ def gated(context: dg.OpExecutionContext) -> Launch:
 
 
 def outcome(launch: Launch, directory: "RunDirectory") -> dict[str, Any]:
-    """What the run's page shows, read from the files that the run wrote."""
-    from factory.control.mix_metadata import mix_metadata
-    from factory.control.seen import seen
-    from factory.namespace.attempts import last_attempt
-    from factory.namespace.checkpoints import complete_checkpoints
+    """What the run's page shows of it."""
+    from factory.control import came_of
 
-    lines = step_lines(directory.path)
-    checkpoints = complete_checkpoints(directory)
-    shown: dict[str, Any] = {
+    return {
         "run directory": dg.MetadataValue.path(str(directory.path)),
         "versions": _pins(launch),
+        **came_of.shown(directory),
     }
-    mlflow = directory.path / "mlflow.id"
-    if mlflow.is_file():
-        shown["MLflow run"] = mlflow.read_text(encoding="utf-8").strip()
-    if (attempts := last_attempt(directory)) > 1:
-        shown["attempts"] = attempts
-    if checkpoints:
-        shown["checkpoint"] = dg.MetadataValue.path(str(checkpoints[-1].path))
-    if lines:
-        curve = figures.loss_curve([line.step for line in lines], [line.loss for line in lines])
-        shown |= {
-            "loss": dg.MetadataValue.md(curve),
-            "loss at start": lines[0].loss,
-            "loss at end": lines[-1].loss,
-            "steps": lines[-1].step,
-            "tokens": lines[-1].tokens,
-        }
-    return shown | seen(directory.path) | mix_metadata(directory.path)
 
 
 def _with_defaults(name: str, spec: RunSpec) -> type[dg.Config]:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from factory.reports import StepLine, read_lines
+from factory.namespace.run_files import lines
+from factory.reports import StepLine
 
 
 def step_lines(run: Path) -> list[StepLine]:
@@ -13,6 +14,7 @@ def step_lines(run: Path) -> list[StepLine]:
 
     Raises:
         RunFailed: a whole line is not a step.
+        NamespaceError: it is no file of the run's.
     """
-    by_step = {line.step: line for line in read_lines(run / "monitor" / "steps.jsonl", StepLine)}
+    by_step = {line.step: line for line in lines(run, "monitor/steps.jsonl", StepLine)}
     return [by_step[step] for step in sorted(by_step)]

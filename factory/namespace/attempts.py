@@ -9,19 +9,28 @@ Between that look and the write lies a moment; what is written then has a name o
 (messages, records), or is checked by its hash when it is read (checkpoints).
 """
 
-import json
 import os
 import re
 import time
 from dataclasses import dataclass
-from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
 
 from factory.errors import NamespaceError, Superseded
 from factory.namespace.failures import explained
+from factory.namespace.run_files import contents, listed
 from factory.namespace.runs import RunDirectory
 
 ATTEMPTS = "attempts"
 _CLAIM = re.compile(r"(\d{4,})\.json")
+
+
+class _Claim(BaseModel, frozen=True):
+    """Who has claimed an attempt, and when."""
+
+    host: str
+    pid: int
+    at: float
 
 
 @dataclass(frozen=True)
@@ -38,9 +47,9 @@ class Attempt:
             Superseded: another driver has claimed this attempt, or a later one.
         """
         self.check()
-        claim = {"host": os.uname().nodename, "pid": os.getpid(), "at": time.time()}
+        claim = _Claim(host=os.uname().nodename, pid=os.getpid(), at=time.time())
         try:
-            self.run.create(self._file("json"), (json.dumps(claim) + "\n").encode())
+            self.run.create(self._file("json"), (claim.model_dump_json() + "\n").encode())
         except NamespaceError as error:
             if not (self.run.path / self._file("json")).exists():
                 raise
@@ -79,19 +88,19 @@ class Attempt:
 
     def _holder(self) -> str:
         try:
-            claim = json.loads((self.run.path / self._file("json")).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            claim = _Claim.model_validate_json(contents(self.run.path, self._file("json")))
+        except (OSError, NamespaceError, ValidationError):
             return "on a machine that is not known"
-        return f"process {claim['pid']} on {claim['host']}"
+        return f"process {claim.pid} on {claim.host}"
 
 
 def last_attempt(run: RunDirectory) -> int:
-    """The highest attempt that a driver has claimed; 0 before the first."""
-    directory: Path = run.path / ATTEMPTS
+    """The highest attempt that a driver has claimed; 0 before the first.
+
+    Raises:
+        NamespaceError: the claims cannot be listed.
+    """
     with explained(run.root, f"reading {run}"):
-        try:
-            names = [path.name for path in directory.iterdir()]
-        except FileNotFoundError:
-            return 0
+        names = listed(run.path, ATTEMPTS)
     claims = (_CLAIM.fullmatch(name) for name in names)
     return max((int(claim[1]) for claim in claims if claim), default=0)

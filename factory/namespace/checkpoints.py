@@ -20,11 +20,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from factory.errors import NamespaceError
 from factory.namespace.durable import sync, write_new
 from factory.namespace.failures import explained
 from factory.namespace.integrity import Damage
 from factory.namespace.manifest import FileEntry
+from factory.namespace.run_files import contents, listed
 from factory.namespace.runs import RunDirectory
 
 CHECKPOINTS = "checkpoints"
@@ -81,7 +81,8 @@ def complete_checkpoints(run: RunDirectory) -> list[Checkpoint]:
 
     Raises:
         NamespaceError: a marker cannot be read, so nobody knows whether it completes anything; or
-            a public run's checkpoint is a link to a private one.
+            a checkpoint is a link. Whoever may write into a public run could else have it go on
+            with private weights.
     """
     found = [_read(run, path) for path in _directories(run)]
     return sorted((one for one in found if isinstance(one, Checkpoint)), key=lambda one: one.step)
@@ -165,27 +166,16 @@ def files_below(directory: Path) -> list[str]:
 
 def _directories(run: RunDirectory) -> list[Path]:
     """Those that a trainer has made; somebody's copy beside them has another name."""
-    folders = sorted((run.path / CHECKPOINTS).glob(f"{_PREFIX}*"))
-    found = [path for path in folders if _NAME.fullmatch(path.name) and path.is_dir()]
-    if run.classification == "public":
-        _refuse_private(run, found)
-    return found
-
-
-def _refuse_private(run: RunDirectory, found: list[Path]) -> None:
-    """Whoever may write into a public run could else have it go on with private weights."""
-    tree = (run.root / "private").resolve()
-    if linked := [path.name for path in found if path.resolve().is_relative_to(tree)]:
-        raise NamespaceError(
-            f"{run}: {', '.join(linked)} leads into the private tree by a link, and the run is "
-            "public. Remove the link; only a private run may go on from there."
-        )
+    with explained(run.root, f"reading the checkpoints of {run}"):
+        names = listed(run.path, CHECKPOINTS)
+    found = [run.path / CHECKPOINTS / name for name in names if _NAME.fullmatch(name)]
+    return [path for path in found if path.is_dir() or path.is_symlink()]
 
 
 def _read(run: RunDirectory, path: Path) -> Checkpoint | Damage | None:
     with explained(run.root, f"reading the checkpoints of {run}"):
         try:
-            data = (path / MARKER).read_bytes()
+            data = contents(run.path, f"{CHECKPOINTS}/{path.name}/{MARKER}")
         except FileNotFoundError:
             return None
     try:

@@ -6,8 +6,9 @@ by the driver that has claimed its attempt, since several resumptions may wait f
 
 from pydantic import ValidationError
 
-from factory.errors import SpecError
+from factory.errors import NamespaceError, SpecError
 from factory.namespace.attempts import last_attempt
+from factory.namespace.run_files import contents
 from factory.namespace.runs import RunDirectory
 from factory.spec import RunSpec
 
@@ -28,16 +29,16 @@ def last_spec(run: RunDirectory) -> RunSpec:
     """The spec of a run's last attempt that left one.
 
     Raises:
-        SpecError: the run left none.
+        SpecError: the run left none, or one that cannot be read.
     """
     for attempt in range(max(1, last_attempt(run)), 0, -1):
-        path = run.path / _name(attempt)
+        name = _name(attempt)
         try:
-            return RunSpec.model_validate_json(path.read_bytes())
+            return RunSpec.model_validate_json(contents(run.path, name))
         except FileNotFoundError:
             continue
-        except (OSError, ValidationError) as error:
-            raise SpecError(f"{path} cannot be read: {error}") from error
+        except (OSError, NamespaceError, ValidationError) as error:
+            raise SpecError(f"{run.path / name} cannot be read: {error}") from error
     raise SpecError(f"{run} left no spec, so it never began. Launch it again.")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from factory.control.came_of import NOT_SHOWN
 from factory.control.resources import resources
 from factory.control.training import outcome, training_job
 from factory.diagnose.steps import step_lines
@@ -15,6 +16,7 @@ from factory.namespace.checkpoints import Marker, checkpoint_path, complete
 from factory.reports import Reading, StepLine
 from factory.spec import CodeIdentity, Launch, RunSpec
 from tests.control.conftest import Bench
+from tests.namespace.planted import PLANTED, ends_soon
 from tests.observe.mixture.made import clinical_lines, lock_of
 
 SPEC = RunSpec(recipe="debug.pretrain", mix="no_such_mix", overrides={"train.train_iters": "7"})
@@ -155,6 +157,68 @@ def test_outcome(bench: Bench, launched: Launch) -> None:
     picture = shown["loss"].value.partition("base64,")[2].rstrip(")")
     assert base64.b64decode(picture).startswith(b"\x89PNG")
     assert shown["versions"].records[0].data["asset"] == "public/text/letters/energon/train"
+
+
+LETTER = "PATIENT JOHN DOE"
+READ_FOR_THE_PAGE = (
+    "mlflow.id",
+    "attempts",
+    "checkpoints",
+    "checkpoints/iter_0000040/complete.json",
+    "monitor",
+    "monitor/steps.jsonl",
+    "mixture/ledger.jsonl",
+    "mix.lock",
+    "mix.2.lock",
+)
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+@pytest.mark.parametrize("name", READ_FOR_THE_PAGE)
+def test_what_a_pod_planted_is_named_and_never_shown(
+    bench: Bench, launched: Launch, name: str, plant: str
+) -> None:
+    directory = run_directory(bench, launched)
+    path = directory.path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    secret = directory.root / "private"
+    secret.mkdir(exist_ok=True)
+    (secret / "letter.txt").write_text(LETTER)
+    PLANTED[plant](path, secret / "letter.txt")
+    with ends_soon():
+        shown = outcome(launched, directory)
+    assert set(shown) == {"run directory", "versions", NOT_SHOWN}
+    assert shown[NOT_SHOWN].value.startswith("- ")
+    assert name.rpartition("/")[2] in shown[NOT_SHOWN].value
+    assert LETTER not in str(shown)
+
+
+def test_what_is_read_is_shown_beside_what_cannot_be(bench: Bench, launched: Launch) -> None:
+    directory = run_directory(bench, launched)
+    directory.create("mlflow.id", b"abc123\n")
+    directory.create("mix.lock", b"[" * 200_000)
+    shown = outcome(launched, directory)
+    assert shown["MLflow run"] == "abc123"
+    assert "mix.lock is no lock of a mix" in shown[NOT_SHOWN].value
+
+
+@pytest.mark.parametrize("written", [b"\xff\xfe", b"a b", b"<b>", b"x" * 65, b"", b"a\nb"])
+def test_text_that_is_no_id_is_not_shown_for_one(
+    bench: Bench, launched: Launch, written: bytes
+) -> None:
+    directory = run_directory(bench, launched)
+    directory.create("mlflow.id", written)
+    assert "MLflow run" not in outcome(launched, directory)
+
+
+def test_of_a_private_run_the_page_says_only_that_something_cannot_be_read(
+    bench: Bench, launched: Launch
+) -> None:
+    directory = bench.namespace.open_run("private", "run-2")
+    line = '{"kind": "' + LETTER + '"}'
+    directory.append("monitor/steps.jsonl", line)
+    shown = outcome(launched, directory)[NOT_SHOWN].value
+    assert shown == "- RunFailed: `factory runs show run-2` says more."
 
 
 def test_the_page_shows_what_was_seen_of_the_mix(bench: Bench, launched: Launch) -> None:

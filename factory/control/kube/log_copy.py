@@ -14,9 +14,9 @@ import weakref
 from dataclasses import dataclass
 
 from factory.control.kube.fields import count, text
-from factory.control.run_files import contents, opened
 from factory.errors import NamespaceError
 from factory.namespace import RunDirectory
+from factory.namespace.run_files import contents, opened
 
 PARTS = ".parts"
 LARGEST_PARTS_BYTES = 1 << 20
@@ -40,7 +40,7 @@ class LogCopy:
         folder = name.rpartition("/")[0]
         if folder:
             run.directory(folder)
-        self._file = opened(run, name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        self._file = opened(run.path, name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         weakref.finalize(self, os.close, self._file)  # it is read to the end of the run's step
         self._part = self._last_part()
         self._position = 0
@@ -104,7 +104,7 @@ class LogCopy:
     def _last_part(self) -> _Part:
         """The last line that holds; pods may write in the directory, and a crash cuts lines off."""
         try:
-            data = contents(self._run, self._name + PARTS, LARGEST_PARTS_BYTES)
+            data = contents(self._run.path, self._name + PARTS, LARGEST_PARTS_BYTES)
         except (FileNotFoundError, NamespaceError):
             return _Part()
         for line in reversed(data.splitlines()):

@@ -178,7 +178,7 @@ class MixLock(BaseModel, frozen=True, extra="forbid"):
             raise SpecError(
                 f"{where} is no lock of a mix (wrong: {', '.join(wrong)}). {_AGAIN}"
             ) from None
-        except (ValueError, AttributeError, KeyError, TypeError):
+        except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
             raise SpecError(
                 f"{where} is no lock of a mix: it is not JSON, or has no hash. {_AGAIN}"
             ) from None

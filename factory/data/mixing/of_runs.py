@@ -9,6 +9,7 @@ from pathlib import Path
 from factory.data.mixing.lock import MixLock
 from factory.namespace import RunDirectory
 from factory.namespace.checkpoints import complete_checkpoints
+from factory.namespace.run_files import contents
 
 FILE = "mix.lock"
 
@@ -18,17 +19,17 @@ MIX_LOCK = "mix lock"
 
 def lock_path(run: Path) -> Path:
     """The lock of the run's last attempt. It need not be there yet."""
-    later = _later(run)
-    return later[max(later)] if later else run / FILE
+    return run / _last(run)
 
 
 def lock_of(run: Path) -> MixLock | None:
     """The lock of the run's last attempt, if there is one.
 
     Raises:
-        SpecError: it cannot be read.
+        SpecError: it is no lock.
+        NamespaceError: it is no file of the run's.
     """
-    return _read(lock_path(run))
+    return _read(run, _last(run))
 
 
 def goes_on_with(run: RunDirectory) -> MixLock | None:
@@ -45,7 +46,7 @@ def goes_on_with(run: RunDirectory) -> MixLock | None:
     wanted = saved[-1].marker.identity.get(MIX_LOCK) if saved else None
     if wanted is None or last is None or last.hash == wanted:
         return last
-    earlier = (_read(path) for path in (run.path / FILE, *_later(run.path).values()))
+    earlier = (_read(run.path, name) for name in (FILE, *_later(run.path).values()))
     return next((lock for lock in earlier if lock is not None and lock.hash == wanted), last)
 
 
@@ -58,13 +59,21 @@ def keep(run: RunDirectory, attempt: int, lock: MixLock) -> MixLock:
     return lock
 
 
-def _later(run: Path) -> dict[int, Path]:
+def _last(run: Path) -> str:
+    later = _later(run)
+    return later[max(later)] if later else FILE
+
+
+def _later(run: Path) -> dict[int, str]:
     return {
-        int(number): path
+        int(number): path.name
         for path in run.glob("mix.*.lock")
         if (number := path.name.split(".")[1]).isdecimal()
     }
 
 
-def _read(path: Path) -> MixLock | None:
-    return MixLock.from_json(path.read_bytes(), str(path)) if path.is_file() else None
+def _read(run: Path, name: str) -> MixLock | None:
+    try:
+        return MixLock.from_json(contents(run, name), str(run / name))
+    except FileNotFoundError:
+        return None

@@ -17,7 +17,8 @@ from pathlib import Path
 from factory.data.mixing import of_runs
 from factory.data.mixing.lock import MixLock
 from factory.errors import RunFailed
-from factory.reports import MixtureLine, Reading, read_lines
+from factory.namespace.run_files import lines
+from factory.reports import MixtureLine, Reading
 
 DIRECTORY = "mixture"
 LEDGER, READING = f"{DIRECTORY}/ledger.jsonl", f"{DIRECTORY}/reading.jsonl"
@@ -54,12 +55,13 @@ def ledger_of(run: Path) -> list[MixtureLine]:
 
     Raises:
         RunFailed: a whole line is not a line of a ledger.
+        NamespaceError: it is no file of the run's.
     """
-    lines = read_lines(run / LEDGER, MixtureLine)
-    if not lines:
+    found = lines(run, LEDGER, MixtureLine)
+    if not found:
         return []
-    begun = lines[-1].begun
-    by_step = {line.step: line for line in lines if line.begun == begun}
+    begun = found[-1].begun
+    by_step = {line.step: line for line in found if line.begun == begun}
     return [by_step[step] for step in sorted(by_step)]
 
 
@@ -72,9 +74,9 @@ def reading_of(run: Path) -> Reading:
     Raises:
         RunFailed: nothing says so, or a whole line is not a reading.
     """
-    lines = ledger_of(run)
-    begun = lines[-1].begun if lines else 1
-    found = [one for one in read_lines(run / READING, Reading) if one.begun == begun]
+    ledger = ledger_of(run)
+    begun = ledger[-1].begun if ledger else 1
+    found = [one for one in lines(run, READING, Reading) if one.begun == begun]
     if not found:
         raise RunFailed(f"{run / READING} does not say how attempt {begun} began to read.")
     return found[-1]

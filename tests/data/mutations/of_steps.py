@@ -304,11 +304,11 @@ VERSIONS = (
 
 RUNS = (
     *of(
-        "namespace/checkpoints.py",
+        "namespace/run_files.py",
         "namespace/test_checkpoints.py",
         (
             "a checkpoint of a public run that is a link to a private one",
-            "leads into the private tree by a link",
+            "is a link, or not of the kind that belongs there",
             "test_a_public_run_goes_on_from_no_private_checkpoint",
         ),
     ),
