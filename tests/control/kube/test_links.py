@@ -14,6 +14,7 @@ from factory.control.reach import refuse_private
 from factory.errors import ClassificationError, NamespaceError, SpecError
 from factory.keys import private, public
 from factory.namespace import Namespace, Provenance, RunDirectory, Version
+from factory.overrides import Field, parse
 from factory.spec import RunSpec
 
 
@@ -25,6 +26,7 @@ class TestOverridesOnAMachineWithBothTrees:
         (tmp_path / "root/private/runs/x").mkdir(parents=True)
         (tmp_path / "root/public/text").mkdir(parents=True)
         (tmp_path / "root/public/text/link").symlink_to("../../private/runs")
+        (tmp_path / "root/public/loop").symlink_to("loop")
         (tmp_path / "other").symlink_to("root")
         return tmp_path / "root"
 
@@ -37,6 +39,26 @@ class TestOverridesOnAMachineWithBothTrees:
             "{root}/../other/private/runs/x",
             "{root}/public/../private/runs/gone",
             "file://{root}/private/runs/x",
+            " {root}/private/runs/x",
+            "\t{root}/private",
+            "{root}/private\u00a0",
+            "file:{root}/private/runs/x",
+            "FILE://{root}/private",
+            "file://localhost{root}/private/runs/x",
+            "file:///{root}/private/runs/x",
+            "file://{root}/%70rivate/runs/x",
+            "file://{root}/public/text/link/x",
+            "msc://default{root}/private/runs/x",
+            "msc://default{root}/public/text/link",
+            "['{root}/private']",
+            '["{root}/public/x", "{root}/private"]',
+            "[1.0, {root}/private, 0.5, {root}/public]",
+            "0.5 {root}/private 0.5 {root}/public",
+            "('file://{root}/private',)",
+            "{root}/private,",
+            "/proc/self/root{root}/private/runs/x",
+            "{root}/private/a\0b",
+            "{root}/public/loop/../../private",
         ],
     )
     def test_are_refused(self, root: Path, value: str) -> None:
@@ -46,10 +68,50 @@ class TestOverridesOnAMachineWithBothTrees:
         refuse_private(spec, "private", root)
 
     @pytest.mark.parametrize(
-        "value", ["bytes", "", "{root}/public/runs/x", "{root}/privateer", "/models/x", "a\0b"]
+        "value",
+        [
+            *("bytes", "", " ", "/", "none", "{root}/public/runs/x", "{root}/privateer"),
+            *("/models/x", "a\0b", "{root}/public/loop", "hf://owner/private", "~nobody/x", "%ff"),
+            *("~a\0b", "\ud800", "%00/"),
+            *("file://{root}/public/x", "['{root}/public/x', '{root}/privateer']", "[/, x:, ://]"),
+        ],
     )
     def test_others_are_not(self, root: Path, value: str) -> None:
         refuse_private(self.spec(value.format(root=root)), "public", root)
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "{root}/private/w",
+            "['{root}/private']",
+            "{root}/private",
+            "file:{root}/private/my w",
+            "~/root dir/private",
+        ],
+    )
+    def test_a_root_with_a_blank_in_it_has_a_private_tree_too(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+    ) -> None:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        root = tmp_path / "root dir"
+        with pytest.raises(SpecError, match="lies in the private tree"):
+            refuse_private(self.spec(value.format(root=root)), "public", root)
+
+    def test_what_the_trainer_is_given_is_what_is_looked_at(self, root: Path) -> None:
+        text = Field(type="str", default="")
+        for before in ("", " ", "\t\n", "\u2003"):
+            value = f"{before}{root}/private/runs/x"
+            assert parse("dataset.tokenizer", value, text) == f"{root}/private/runs/x"
+            with pytest.raises(SpecError, match="lies in the private tree"):
+                refuse_private(self.spec(value), "public", root)
+
+    def test_a_relative_path_begins_where_the_factory_runs(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(root / "public")
+        for value in (" ../private/runs", "file:../private/runs", "['x', '../private']"):
+            with pytest.raises(SpecError, match="lies in the private tree"):
+                refuse_private(self.spec(value), "public", root)
 
     def spec(self, value: str) -> RunSpec:
         return RunSpec(recipe="r", mix="m", overrides={"dataset.tokenizer": value})
