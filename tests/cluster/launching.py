@@ -10,6 +10,7 @@ from typing import Any
 import dagster as dg
 
 from factory.control.abandoned import owner_tags
+from factory.control.adoption import acting_on_the_end
 from factory.control.clusters import Kubernetes
 from factory.control.instance import ensure
 from factory.control.kube import cluster as kube_cluster
@@ -132,12 +133,14 @@ class Launcher:
             update={"attempt": backend.next_attempt()}
         )
         self.run = Namespace(self.settings.root).open_run(launch.classification, launch.run_id)
-        FactoryPipesClient(
+        client = FactoryPipesClient(
             self.settings,
             backend,
             grace_seconds=self.grace_seconds,
             poll_seconds=self.poll_seconds,
-        ).run(context=context, launch=launch, run_directory=self.run)
+        )
+        with acting_on_the_end(context, self.settings.deployment):
+            client.run(context=context, launch=launch, run_directory=self.run)
 
     def _launch_of(self, run_id: str) -> Launch:
         spec: dict[str, Any] = {

@@ -1,51 +1,27 @@
 """Which runs go on without a process, and what takes them up."""
 
 import time
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 import dagster as dg
 import pytest
 
-from factory.control.adoption import adoption_sensor, left_alone
+from factory.control import adoption
+from factory.control.adoption import TRIES, adoption_sensor, left_alone, whose_chain_has
 from factory.control.fates import begun, judge
 from factory.control.jobs import declared_jobs
 from factory.control.kube.chain import ADOPTS, root_of
-from factory.control.kube.handles import GOES_ON, Handle, Journal
+from factory.control.kube.handles import GOES_ON, Journal
+from factory.control.kube.orphans import GRACE
+from tests.control.a_run import STEP, a_run, fails, handle
 from tests.control.kube.submissions import launch
-
-STEP = "train"
 
 
 @pytest.fixture
 def instance() -> Iterator[dg.DagsterInstance]:
     with dg.DagsterInstance.ephemeral() as opened:
         yield opened
-
-
-def a_run(
-    instance: dg.DagsterInstance, status: str = "FAILURE", tags: Mapping[str, str] | None = None
-) -> dg.DagsterRun:
-    made = dg.DagsterRun(
-        job_name="smoke",
-        run_id=str(uuid.uuid4()),
-        status=dg.DagsterRunStatus[status],
-        tags=dict(tags or {}),
-        run_config={"seed": 7},
-    )
-    return instance.add_run(made)
-
-
-def handle(run: dg.DagsterRun, **changes: object) -> Handle:
-    fields: dict[str, object] = {
-        "run_id": run.run_id,
-        "root_run_id": run.run_id,
-        "step_key": STEP,
-        "launch": launch(),
-        "name": "run-1",
-        **changes,
-    }
-    return Handle.model_validate(fields)
 
 
 @pytest.mark.parametrize(
@@ -91,12 +67,69 @@ def test_the_sensor_asks_for_the_same_job_with_the_same_configuration(
     instance: dg.DagsterInstance,
 ) -> None:
     run = a_run(instance, tags={GOES_ON: "true"})
-    context = dg.build_sensor_context(instance=instance)
-    asked = list(adoption_sensor(declared_jobs())(context))  # type: ignore[call-overload]
-    [request] = asked
+    [request] = asked(instance)
     assert isinstance(request, dg.RunRequest)
     assert (request.job_name, request.run_config) == ("smoke", {"seed": 7})
     assert request.tags[ADOPTS] == run.run_id
+
+
+def asked(instance: dg.DagsterInstance) -> list[dg.RunRequest | dg.SkipReason]:
+    """What the sensor asks for now."""
+    context = dg.build_sensor_context(instance=instance)
+    return list(adoption_sensor(declared_jobs())(context))  # type: ignore[call-overload]
+
+
+def test_the_sensor_asks_for_each_adoption_with_a_key_of_its_own(
+    instance: dg.DagsterInstance,
+) -> None:
+    run = a_run(instance, tags={GOES_ON: "true"})
+    [first] = asked(instance)
+    [same] = asked(instance)
+    a_run(instance, "FAILURE", {ADOPTS: run.run_id})  # it was killed before it took anything up
+    [second] = asked(instance)
+    assert isinstance(first, dg.RunRequest)
+    assert isinstance(same, dg.RunRequest)
+    assert isinstance(second, dg.RunRequest)
+    assert first.tags == second.tags
+    assert first.run_key == same.run_key != second.run_key
+
+
+def test_what_fails_at_once_is_tried_later_and_later_within_the_sweepers_grace_and_then_not(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_run(instance, tags={GOES_ON: "true"})
+    now = time.time
+    waited: list[int] = []
+    while isinstance(asked(instance)[0], dg.RunRequest):
+        [alone] = left_alone(instance)
+        fails(instance, a_run(instance, "STARTED", {ADOPTS: alone.run_id, GOES_ON: "true"}))
+        for seconds in range(0, int(GRACE.total_seconds()), 30):
+            later = timedelta(seconds=seconds + 1).total_seconds()
+            monkeypatch.setattr(adoption, "time", _Clock(now, later))
+            if isinstance(asked(instance)[0], dg.RunRequest):
+                waited.append(seconds)
+                break
+    assert waited == [0, 60, 180, 420]
+    [reason] = asked(instance)
+    assert isinstance(reason, dg.SkipReason)
+    assert f"{TRIES} that took it up have failed at once" in str(reason.skip_message)
+    assert len(left_alone(instance)) == 1, "a person may still take it up"
+
+
+class _Clock:
+    def __init__(self, now: Callable[[], float], later: float) -> None:
+        self.time = lambda: now() + later
+
+
+def test_whoever_names_a_run_of_a_chain_means_the_one_that_is_alone(
+    instance: dg.DagsterInstance,
+) -> None:
+    run = a_run(instance, tags={GOES_ON: "true"})
+    second = a_run(instance, tags={ADOPTS: run.run_id, GOES_ON: "true"})
+    alone = left_alone(instance)
+    for named in (run, second):
+        assert whose_chain_has(instance, alone, named.run_id) == second
+    assert whose_chain_has(instance, alone, "another") is None
 
 
 def test_the_journal_knows_the_attempts_of_every_run_of_a_chain(

@@ -6,10 +6,12 @@ import subprocess
 import sys
 
 import dagster as dg
+import pytest
 
 from factory.control import freshness
 from factory.control.abandoned import OWNER_TAG, end_abandoned_runs, owner_tags
 from factory.namespace.owner import Owner
+from tests.control.a_run import a_run
 from tests.control.conftest import FAST, Bench
 
 
@@ -65,6 +67,24 @@ def test_a_run_whose_process_was_killed_is_reported_as_failed(
     states = {run: instance.get_run_by_id(run).status.value for run in (killed, alive, from_ui)}
     assert states == {killed: "FAILURE", alive: "STARTED", from_ui: "STARTED"}
     assert end_abandoned_runs(instance) == []
+
+
+@pytest.mark.parametrize("tag", ["me", "{}", "", "[" * 5000])
+def test_a_tag_that_names_no_process_ends_nothing(instance: dg.DagsterInstance, tag: str) -> None:
+    started(instance, {OWNER_TAG: tag})
+    killed = started(instance, {OWNER_TAG: dead().model_dump_json()})
+    assert end_abandoned_runs(instance) == [killed]
+
+
+def test_the_owner_that_a_run_executed_again_has_copied_is_not_its_own(
+    instance: dg.DagsterInstance,
+) -> None:
+    before = a_run(instance, "FAILURE", {OWNER_TAG: dead().model_dump_json()})
+    again = a_run(instance, "STARTED", again=before)
+    assert again.tags[OWNER_TAG] == before.tags[OWNER_TAG]
+    assert end_abandoned_runs(instance) == []
+    instance.add_run_tags(again.run_id, {OWNER_TAG: dead().model_dump_json()})
+    assert end_abandoned_runs(instance) == [again.run_id]
 
 
 def test_a_pid_that_is_used_again_is_another_process(instance: dg.DagsterInstance) -> None:

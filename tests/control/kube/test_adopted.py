@@ -1,0 +1,125 @@
+"""What a run takes up, what it says of that, and who may not."""
+
+from collections.abc import Callable, Iterator
+
+import dagster as dg
+import pytest
+
+from factory.control.abandoned import OWNER_TAG
+from factory.control.adoption import left_alone
+from factory.control.kube.backend import KubernetesBackend
+from factory.control.kube.chain import ADOPTS
+from factory.control.kube.handles import GOES_ON, Journal
+from factory.errors import RunFailed
+from factory.settings import Settings
+from factory.spec import Launch
+from tests.control.a_cluster import a_cluster
+from tests.control.a_run import STEP, a_run, fails, handle, tags_of
+from tests.control.kube.submissions import launch
+from tests.control.test_repair import dead
+
+type Adopted = Callable[[dg.DagsterRun], Launch | None]
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as opened:
+        yield opened
+
+
+@pytest.fixture
+def adopted(instance: dg.DagsterInstance, settings: Settings) -> Adopted:
+    """What a run goes on with, when it asks."""
+
+    def ask(run: dg.DagsterRun) -> Launch | None:
+        backend = KubernetesBackend(settings, a_cluster(), instance, run, STEP)
+        return backend.adopted(launch().spec)
+
+    return ask
+
+
+@pytest.fixture
+def left(instance: dg.DagsterInstance) -> dg.DagsterRun:
+    """A run whose process is gone."""
+    run = a_run(instance)
+    Journal(instance, run, STEP).record(handle(run), "attempt 1 is submitted")
+    return run
+
+
+def test_who_takes_a_run_up_says_so_at_once_and_can_be_killed(
+    instance: dg.DagsterInstance, left: dg.DagsterRun, adopted: Adopted
+) -> None:
+    taken = left
+    for _ in range(4):
+        assert left_alone(instance) == [instance.get_run_by_id(taken.run_id)]
+        taken = a_run(instance, "STARTED", {ADOPTS: taken.run_id})
+        assert adopted(taken) == launch()
+        assert adopted(taken) == launch(), "the step asks once more than the gate"
+        assert tags_of(instance, taken)[GOES_ON] == "true"
+        assert left_alone(instance) == []
+        last = Journal(instance, taken, STEP).last()
+        assert last == handle(left, run_id=taken.run_id)
+        fails(instance, taken)
+
+
+@pytest.mark.parametrize("asks_first", [0, 1])
+def test_of_two_that_take_one_up_the_second_is_refused(
+    instance: dg.DagsterInstance, left: dg.DagsterRun, adopted: Adopted, asks_first: int
+) -> None:
+    two = [a_run(instance, "STARTED", {ADOPTS: left.run_id}) for _ in range(2)]
+    heard = dict[int, object]()
+    for number in (asks_first, 1 - asks_first):
+        try:
+            heard[number] = adopted(two[number])
+        except RunFailed as error:
+            heard[number] = str(error)
+    assert heard[0] == launch()
+    assert str(heard[1]).startswith(f"Run {two[0].run_id} follows attempt 1 of run")
+    fails(instance, two[1])
+    assert left_alone(instance) == []
+
+
+def test_a_run_that_its_own_process_follows_is_not_taken_up(
+    instance: dg.DagsterInstance, adopted: Adopted
+) -> None:
+    run = a_run(instance, "STARTED")
+    Journal(instance, run, STEP).record(handle(run), "attempt 1 is submitted")
+    other = a_run(instance, "STARTED", {ADOPTS: run.run_id})
+    with pytest.raises(RunFailed, match="follows attempt 1"):
+        adopted(other)
+    instance.add_run_tags(run.run_id, {OWNER_TAG: dead().model_dump_json()})
+    assert adopted(other) == launch()
+
+
+@pytest.mark.parametrize(
+    ("ended", "attempt"), [("succeeded", 1), ("gone", 1), ("evicted", 2), ("lost", 2)]
+)
+def test_an_end_that_nobody_acted_on_is_acted_on_by_another(
+    instance: dg.DagsterInstance,
+    left: dg.DagsterRun,
+    adopted: Adopted,
+    ended: str,
+    attempt: int,
+) -> None:
+    Journal(instance, left, STEP).record(handle(left, ended=ended, reason="r"), "it has ended")
+    assert [run.run_id for run in left_alone(instance)] == [left.run_id]
+    other = a_run(instance, "STARTED", {ADOPTS: left.run_id})
+    assert adopted(other) == launch(attempt=attempt)
+    assert left_alone(instance) == []
+
+
+@pytest.mark.parametrize("ended", ["succeeded", "gone", "failed", "cancelled"])
+def test_an_end_that_is_told_is_not_told_again(
+    instance: dg.DagsterInstance, left: dg.DagsterRun, adopted: Adopted, ended: str
+) -> None:
+    journal = Journal(instance, left, STEP)
+    journal.record(handle(left, ended=ended, reason="r"), "it has ended")
+    journal.settle()
+    assert left_alone(instance) == []
+    assert adopted(a_run(instance, "STARTED", again=left)) is None
+
+
+def test_a_copied_tag_makes_no_run_go_on(instance: dg.DagsterInstance, left: dg.DagsterRun) -> None:
+    again = a_run(instance, again=instance.get_run_by_id(left.run_id))
+    assert again.tags[GOES_ON] == "true"
+    assert [run.run_id for run in left_alone(instance)] == [left.run_id]
