@@ -91,6 +91,8 @@ def _drained(kind: str) -> Play:
         }
         scene.stage.admin.create(f"{nodes.path_of(pod)}/eviction", body)
         _event(scene, pod, "Killing", f"Stopping container ray-{kind}")
+        if kind == "head":
+            scene.beheaded.add(str(scene.stage.driver().pid))
         _driver_gets(scene, signal.SIGTERM if kind == "head" else signal.SIGUSR1)
         time.sleep(0.5)
         scene.stage.slow_deletion = False

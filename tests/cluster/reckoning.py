@@ -6,6 +6,7 @@ that a driver printed whose head died with it may never have left that head; the
 
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ class Reckoning:
         return {name: getattr(self, name) for name in COUNTED}
 
 
+COLLECTED_SECONDS = 20.0
+
 COUNTED = (
     "messages_lost",
     "messages_doubled",
@@ -96,17 +99,18 @@ def counted(scene: UnderWay, expected: Expected, client: Client) -> Reckoning:
     messages = _difference(client.sent(scene), _shown(page, client.shown))
     two_at_once = any(scene.root.rglob("two-at-once"))
     more = max(0, scene.drivers() - attempts)
+    left = _staying(client, scene)
     counts = {
         "messages_lost": messages[0],
         "messages_doubled": messages[1],
         "lines_lost": lines[0],
         "lines_doubled": lines[1],
         "runs_doubled": max(int(two_at_once), 0 if expected.new_head else more),
-        "objects_left": len(client.left(scene)),
+        "objects_left": len(left),
         "wrong": int(wrong),
     }
     end = f"{status} in {attempts}"
-    why = "" if not any(counts.values()) else "\n".join(page[-12:])
+    why = "" if not any(counts.values()) else "\n".join([*page[-12:], *left])
     return Reckoning(
         **counts,
         started_again_by_kuberay=more if expected.new_head else 0,
@@ -114,6 +118,18 @@ def counted(scene: UnderWay, expected: Expected, client: Client) -> Reckoning:
         end=end,
         why=why,
     )
+
+
+def _staying(client: Client, scene: UnderWay) -> list[str]:
+    """What is left and stays.
+
+    An operator that has not heard yet that a RayJob is gone may make its cluster once more, and the
+    garbage collector removes that.
+    """
+    deadline = time.monotonic() + COLLECTED_SECONDS
+    while (left := client.left(scene)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return left
 
 
 def _is_wrong(expected: Expected, status: str, attempts: int, page: Iterable[str]) -> bool:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import uuid
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
@@ -92,6 +92,9 @@ class Scene(UnderWay):
     door: Door
     token: Path
 
+    beheaded: set[str] = field(default_factory=set[str])
+    """The names of drivers whose head was told to go while they ended in order."""
+
     def has_ended(self) -> bool:
         """Its driver has ended."""
         return bool(self.stage.drivers) and self.stage.driver().poll() is not None
@@ -101,9 +104,9 @@ class Scene(UnderWay):
         return len(self.stage.drivers)
 
     def died_with_their_heads(self) -> set[str]:
-        """The names of those that the stage has killed."""
+        """The names of those that the stage has killed, and of the beheaded."""
         ended = self.stage.drivers.values()
-        return {str(one.pid) for one in ended if one.poll() == -signal.SIGKILL}
+        return self.beheaded | {str(one.pid) for one in ended if one.poll() == -signal.SIGKILL}
 
 
 @dataclass
