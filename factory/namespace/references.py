@@ -7,16 +7,18 @@ can say then what it needs.
 """
 
 import contextlib
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic_core import from_json
+
 from factory.errors import DamagedVersion, NamespaceError
 from factory.namespace import pins
 from factory.namespace.promotion import read_current
+from factory.namespace.run_files import contents
 from factory.namespace.runs import CLASSIFICATIONS, RUNS
 from factory.namespace.staging import INPUTS
 from factory.namespace.sweep import places
@@ -88,10 +90,18 @@ def _runs(searched: Searched) -> Iterator[Reference]:
         for run in _listed(searched.root / classification / RUNS):
             if not run.is_dir() or run.name.startswith("."):
                 continue
-            for file in (file for name in RECORDS for file in _found(run, name)):
-                _require_json(file)
-                yield from _named_in(file, f"run {run.name}", again=False)
-            yield from _locks_in(run, "{}")
+            yield from _named_by(run)
+
+
+def _named_by(run: Path) -> Iterator[Reference]:
+    """What a run's own files name, whatever its pods have made of them."""
+    for file in (file for name in RECORDS for file in _found(run, name)):
+        if (data := _of_run(file)) is not None:
+            _require_json(file, data)
+            yield from _named(data, f"run {run.name}", again=False)
+    for file in (file for name in LOCKS for file in _found(run, name)):
+        if (data := _of_run(file)) is not None:
+            yield from _named(data, f"lock {file}")
 
 
 def _definitions(searched: Searched) -> Iterator[Reference]:
@@ -101,7 +111,8 @@ def _definitions(searched: Searched) -> Iterator[Reference]:
                 f"{folder} is not a folder, so nobody can say which versions its locks name. "
                 "Give the folder of definitions that the locks of mixes are in."
             )
-        yield from _locks_in(folder, "**/{}")
+        for file in (file for name in LOCKS for file in _found(folder, f"**/{name}")):
+            yield from _named_in(file, f"lock {file}")
 
 
 COLLECTORS: tuple[Callable[[Searched], Iterator[Reference]], ...] = (
@@ -113,30 +124,33 @@ COLLECTORS: tuple[Callable[[Searched], Iterator[Reference]], ...] = (
 )
 
 
-def _locks_in(folder: Path, where: str) -> Iterator[Reference]:
-    for name in LOCKS:
-        for file in _found(folder, where.format(name)):
-            yield from _named_in(file, f"lock {file}")
-
-
 def _named_in(file: Path, by: str, *, again: bool = True) -> Iterator[Reference]:
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        data = file.read_bytes()
     except FileNotFoundError:
         return  # its writer has finished
     except OSError as error:
         raise _unreadable(file, error) from error
-    for version in sorted(set(_ID.findall(text))):
+    yield from _named(data, by, again=again)
+
+
+def _named(data: bytes, by: str, *, again: bool = True) -> Iterator[Reference]:
+    for version in sorted(set(_ID.findall(data.decode(errors="replace")))):
         yield Reference(version, by, again)
 
 
-def _require_json(file: Path) -> None:
+def _of_run(file: Path) -> bytes | None:
     try:
-        json.loads(file.read_bytes())
+        return contents(file.parent.resolve(), file.name)
     except FileNotFoundError:
-        return
+        return None
     except OSError as error:
         raise _unreadable(file, error) from error
+
+
+def _require_json(file: Path, data: bytes) -> None:
+    try:
+        from_json(data)
     except ValueError:
         raise NamespaceError(
             f"{file} is cut off or damaged, so nobody can say which versions that run used, and "

@@ -9,6 +9,7 @@ import errno
 import io
 import os
 import re
+import stat
 import time
 import uuid
 from collections.abc import Generator
@@ -26,7 +27,7 @@ OPENED = ".opened"
 
 CLASSIFICATIONS: tuple[Classification, ...] = ("public", "private")
 
-_NOT_OURS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR})
+_NOT_OURS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO})
 _WRITE_SECONDS = 0.2
 """Longer than any process is held up within one write of a line."""
 _RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
@@ -83,10 +84,13 @@ class RunDirectory:
                 f"{self}: a line for {name} holds a line break; append one by one."
             )
         *folders, file = _segments(name)
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        # Without blocking, as a pipe that nobody empties would.
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
         with explained(self.root, f"writing {self}"), self._inside(folders) as descriptor:
             opened = self._open(file, flags, descriptor)
             with os.fdopen(opened, "rb+", buffering=0) as raw:
+                if not stat.S_ISREG(os.fstat(opened).st_mode):
+                    raise self._not_ours(file)
                 data = f"{_line_break_missing(raw)}{line}\n".encode()
                 written = raw.write(data)
                 if written < len(data):
@@ -122,16 +126,19 @@ class RunDirectory:
             return os.open(name, flags, 0o666, dir_fd=parent)
         except OSError as error:
             if error.errno in _NOT_OURS:
-                raise NamespaceError(
-                    f"{self}: {name} is a link or not of the kind asked for. Only what the run "
-                    "made itself is written to; choose another name."
-                ) from None
+                raise self._not_ours(name) from None
             if error.errno == errno.ENOENT:
                 raise NamespaceError(
                     f"{self} does not exist in {self.root}: open it first."
                 ) from None
             error.filename = str(self.path / name)
             raise
+
+    def _not_ours(self, name: str) -> NamespaceError:
+        return NamespaceError(
+            f"{self}: {name} is a link or not of the kind asked for. Only what the run made itself "
+            "is written to; choose another name."
+        )
 
     @contextlib.contextmanager
     def _inside(self, folders: list[str]) -> Generator[int]:

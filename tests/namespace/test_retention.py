@@ -18,6 +18,7 @@ from factory.namespace import Namespace, Version, retention
 from factory.namespace.owner import this_process
 from factory.namespace.pins import needing
 from factory.namespace.retention import Policy
+from tests.namespace.planted import PLANTED, ends_soon
 
 RAW, CLEAN, SPLIT = (public(f"text/plos/{name}") for name in ("raw", "clean", "split"))
 LONG_AGO = timedelta(days=90)
@@ -265,12 +266,25 @@ def test_a_file_with_other_names_frees_nothing(namespace, old, tmp_path) -> None
 # What cannot be known stops everything
 
 
-def test_a_damaged_run_record_stops_it(namespace, old) -> None:
+@pytest.mark.parametrize("record", [b'{"launch": {"datasets"', b"[" * 200_000, b""])
+def test_a_damaged_run_record_stops_it(namespace, old, record) -> None:
     old("one")
     run = namespace.open_run("public", "run-1")
-    run.create("record.json", b'{"launch": {"datasets"')
+    run.create("record.json", record)
     for act in (going, collect):
         with pytest.raises(NamespaceError, match=r"record\.json is cut off or damaged"):
+            act(namespace)
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+@pytest.mark.parametrize("name", ["record.json", "record.2.json", "mix.lock", "x.lock.json"])
+def test_what_a_pod_planted_in_a_run_stops_it(namespace, old, tmp_path, name, plant) -> None:
+    version = old("one")
+    (tmp_path / "elsewhere").write_text(f'"{version.id}"')
+    run = namespace.open_run("public", "run-1")
+    PLANTED[plant](run.path / name, tmp_path / "elsewhere")
+    for act in (going, collect):
+        with ends_soon(), pytest.raises(NamespaceError, match=f"{name} is a link, or not of the"):
             act(namespace)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from factory.errors import NamespaceError
 from factory.namespace import RunDirectory
+from tests.namespace.planted import PLANTED, ends_soon
 
 APPEND = """
 import sys
@@ -141,6 +142,16 @@ def test_a_link_planted_in_a_public_run_is_not_followed(namespace, run) -> None:
 
     assert (private.path / "notes").read_bytes() == b"private\n"
     assert {path.name for path in private.path.iterdir()} == {".opened", "notes"}
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+def test_a_line_is_appended_to_a_file_and_waits_for_nobody(run, root, plant) -> None:
+    PLANTED[plant](run.path / "lines.jsonl", root / "letter")
+    with ends_soon():
+        for _ in range(20):  # more than a pipe holds
+            with pytest.raises(NamespaceError, match=r"lines\.jsonl is a link or not of the kind"):
+                run.append("lines.jsonl", "line" * 1000)
+    assert not (root / "letter").exists()
 
 
 def test_a_run_directory_that_is_itself_a_link(namespace, root) -> None:
