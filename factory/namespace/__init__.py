@@ -2,7 +2,8 @@
 
 `tree.Namespace` is the way in. One idea per module: `layout` (where things are), `manifest`,
 `integrity` and `version` (what a version is), `staging` and `lock` (how one is written), `checks`
-and `promotion` (which one is current), `runs` (run directories), `sweep` (what a crash leaves).
+and `promotion` (which one is current), `runs` and `run_files` (run directories, as they are written
+and as they are read), `sweep` (what a crash leaves).
 """
 
 from factory.namespace.checks import CheckRecord

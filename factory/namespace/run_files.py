@@ -22,8 +22,9 @@ LARGEST_DOCUMENT_BYTES = 64 << 20
 """Of what is read at once: a spec, a record, a lock, the marker of a checkpoint. The marker of one
 that thousands of ranks have written takes a few of these."""
 
-LARGEST_LINES_BYTES = 1 << 30
-"""Of a file of lines: a million steps take a fifth of it."""
+LARGEST_LINES_BYTES = 256 << 20
+"""Of a file of lines: more than a million steps, or what a hundred thousand intervals have counted
+of ten datasets. What is read takes several times as much memory."""
 
 _NOT_OURS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from factory.errors import NamespaceError, RunFailed, SpecError, Superseded
-from factory.namespace import Namespace, RunDirectory
+from factory.namespace import Namespace, RunDirectory, run_files
 from factory.namespace.attempts import Attempt, last_attempt
 from factory.namespace.run_files import contents, lines, listed, opened
 from factory.namespace.specs import last_spec
@@ -103,6 +103,14 @@ def test_names_are_listed_in_order(run: RunDirectory) -> None:
     assert listed(run.path, "none") == []
     with pytest.raises(NamespaceError, match=f"folder/a {REFUSED}"):
         listed(run.path, "folder/a")
+
+
+def test_lines_have_a_limit_too(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.append("lines.jsonl", Phase(name="build", seconds=1).model_dump_json())
+    assert len(lines(run.path, "lines.jsonl", Phase)) == 1
+    monkeypatch.setattr(run_files, "LARGEST_LINES_BYTES", 10)
+    with pytest.raises(NamespaceError, match=r"lines\.jsonl is larger than 10 bytes"):
+        lines(run.path, "lines.jsonl", Phase)
 
 
 def test_a_line_that_is_something_else_is_named(run: RunDirectory) -> None:
