@@ -81,9 +81,11 @@ def adoption_sensor(jobs: Sequence[dg.JobDefinition]) -> dg.SensorDefinition:
             records = chain(context.instance, run.run_id)
             due = _due_at(records)
             if due is None:
+                last = Journal(context.instance, run, STEP).last()
+                named = last.launch.run_id if last is not None else run.run_id
                 yield dg.SkipReason(
-                    f"run {run.run_id} is alone, and {TRIES} that took it up have failed at once: "
-                    f"see why, then `factory follow {run.run_id}`"
+                    f"run {named} is alone, and {TRIES} that took it up have failed at once: "
+                    f"see why, then `factory follow {named}`"
                 )
             elif due > time.time():
                 yield dg.SkipReason(f"run {run.run_id} is taken up once more in a few minutes")
