@@ -569,6 +569,9 @@ def test_a_limit_ends_also_a_run_that_is_taken_up(runner: Runner) -> None:
 def test_a_run_that_was_cancelled_is_stopped_also_where_it_cannot_be_taken_up(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipes, "is_cancelled", lambda _: True)
+    def cancelled(_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(pipes, "is_cancelled", cancelled)
     runner.taken_up, runner.fails = True, FileNotFoundError("a file of its pods is gone")
     assert not runner.run("").cluster.left

@@ -8,7 +8,6 @@ What is tried again: no answer, 429 and 5xx, until the budget of the request is 
 with a token read anew. A `create` may therefore meet what it has made itself: that is a 409.
 """
 
-import json
 import random
 import ssl
 import time
@@ -20,9 +19,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from factory.control.clusters import Kubernetes
-from factory.control.kube.api_answers import Answer, raised, refusal
+from factory.control.kube.api_answers import Answer, refusal
 from factory.control.kube.credentials import ExecTokens, FileTokens, Pod, SecretTokens, Tokens
-from factory.errors import ClusterError
+from factory.control.kube.foreign_json import json_object
+from factory.control.kube.wire import Wire
+from factory.errors import ClusterError, ClusterOutOfReach
 
 MERGE_PATCH = "application/merge-patch+json"
 LONGEST_WAIT_SECONDS = 16.0
@@ -36,6 +37,7 @@ class Patience:
 
     connect_seconds: float = 10.0
     answer_seconds: float = 30.0
+    """For the whole answer; a try that has taken both is cut off, whatever has come by then."""
     budget_seconds: float = 60.0
     first_wait_seconds: float = 0.5
 
@@ -51,7 +53,7 @@ class Api:
         self._ca = ca
         self._tokens = tokens
         self._patience = patience
-        self._client = _client(address, ca)
+        self._wire = Wire(address, ca)
 
     def __repr__(self) -> str:
         return f"Api({self.name}, {self.address})"
@@ -61,7 +63,7 @@ class Api:
 
         Raises:
             ClusterRefused: there is no such thing (404), or the token may not see it (403).
-            ClusterOutOfReach: no answer.
+            ClusterOutOfReach: no answer, not all of it in time, or one that is no object.
             ClusterError: there is no token, or this is no API server.
         """
         return self._object("GET", path, query=query)
@@ -129,7 +131,7 @@ class Api:
 
     def close(self) -> None:
         """Let go of its connections."""
-        self._client.rest_client.pool_manager.clear()
+        self._wire.close()
 
     def ask(
         self,
@@ -174,18 +176,14 @@ class Api:
         query: Mapping[str, str] | None = None,
         kind: str = "application/json",
     ) -> Json:
-        data = self.ask(method, path, body, query=query, kind=kind)
-        try:
-            found = json.loads(data)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise ClusterError(
+        found = json_object(self.ask(method, path, body, query=query, kind=kind))
+        if found is None:
+            raise ClusterOutOfReach(
                 f"Cluster {self.name}: {method} {path} was answered with something else than a "
                 f"JSON object. See whether {self.address} is its API server, and not a page in "
                 "front of it."
             )
-        return cast("Json", found)
+        return found
 
     def _wait(self, tries: int) -> float:
         """Twice as long each time, and never the same for two clients."""
@@ -195,9 +193,6 @@ class Api:
     def _once(
         self, method: str, url: str, body: Mapping[str, Any] | None, kind: str, token: str
     ) -> Answer:
-        from kubernetes.client.exceptions import ApiException
-        from urllib3.exceptions import HTTPError
-
         headers = {
             "Accept": "application/json, */*",
             "Authorization": f"Bearer {token}",
@@ -205,20 +200,7 @@ class Api:
             "User-Agent": "ai-factory",
         }
         wait = (self._patience.connect_seconds, self._patience.answer_seconds)
-        try:
-            found = self._client.rest_client.request(
-                method,
-                url,
-                headers=headers,
-                body=body,
-                _preload_content=False,  # it would write the answer into a log for debugging
-                _request_timeout=wait,
-            )
-            return Answer(found.status, found.data)
-        except ApiException as error:
-            return raised(error)
-        except (HTTPError, OSError) as error:
-            return Answer(0, problem=type(error).__name__)
+        return self._wire.ask(method, url, headers, body, wait)
 
 
 def connect(
@@ -273,15 +255,3 @@ def _pem(path: Path) -> str:
     if "-----BEGIN CERTIFICATE-----" not in content:
         raise ClusterError(f"{path} is no PEM certificate: it has no -----BEGIN CERTIFICATE-----.")
     return content
-
-
-def _client(address: str, ca: str | None) -> Any:
-    """The official client, with a configuration of its own and no retries but ours."""
-    from kubernetes.client import ApiClient, Configuration
-
-    configuration = Configuration(host=address)
-    configuration.retries = False  # type: ignore[assignment]  urllib3's word for: none, no redirects
-    client = ApiClient(configuration)
-    if ca is not None:
-        client.rest_client.pool_manager.connection_pool_kw |= {"ca_cert_data": ca}
-    return client

@@ -4,14 +4,13 @@ Nothing here repeats a token, whatever the server says.
 """
 
 import dataclasses
-import json
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
 from factory.control.kube.fields import short, text
+from factory.control.kube.foreign_json import json_object
 from factory.errors import ClusterError, ClusterOutOfReach, ClusterRefused
 
 _HOPELESS = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "NO_CERTIFICATE")
@@ -41,11 +40,9 @@ class Answer:
         return float(asked) if asked.isdecimal() else 0.0
 
 
-def raised(error: Any) -> Answer:
-    """What the official client raises for every status but 2xx, and for TLS."""
-    if error.status:
-        return Answer(error.status, _bytes(error.body), dict(error.headers or {}))
-    said = short(str(error.reason))
+def unproved(error: Exception) -> Answer:
+    """What comes of an error of TLS."""
+    said = short(f"{type(error).__name__} {error}")
     return Answer(0, problem=said, hopeless=any(word in said for word in _HOPELESS))
 
 
@@ -97,12 +94,8 @@ def refusal(
 
 def _said(answer: Answer, token: str) -> str:
     """The server's own words, without the token if it should repeat it."""
-    try:
-        words = text(json.loads(answer.data), "message")
-    except ValueError:
-        words = ""
     words = (
-        words
+        text(json_object(answer.data), "message")
         or answer.problem
         or (HTTPStatus.TOO_MANY_REQUESTS.phrase if answer.status == 429 else "")
     )
@@ -110,9 +103,8 @@ def _said(answer: Answer, token: str) -> str:
 
 
 def _elsewhere(answer: Answer) -> str:
-    to = urllib.parse.urlsplit(answer.headers.get("Location", ""))
+    try:
+        to = urllib.parse.urlsplit(answer.headers.get("Location", ""))
+    except ValueError:
+        return ""
     return f", to {to.scheme}://{to.hostname}" if to.hostname else ""
-
-
-def _bytes(body: Any) -> bytes:
-    return body if isinstance(body, bytes) else str(body or "").encode()

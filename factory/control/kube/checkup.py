@@ -89,16 +89,16 @@ def _user(api: Api) -> str:
 def _certificate_ends(api: Api) -> datetime | None:
     """Of the server itself; unknown where it is reached through a proxy."""
     where = urllib.parse.urlsplit(api.address)
-    host, port = where.hostname or "", where.port or 443
     try:
+        host, port = where.hostname or "", where.port or 443
         with (
             socket.create_connection((host, port), PATIENCE.connect_seconds) as plain,
             api.tls().wrap_socket(plain, server_hostname=host) as link,
         ):
             ends = mapping(link.getpeercert()).get("notAfter")
-    except OSError:
+        return datetime.fromtimestamp(ssl.cert_time_to_seconds(str(ends)), UTC) if ends else None
+    except (OSError, ValueError):
         return None
-    return datetime.fromtimestamp(ssl.cert_time_to_seconds(str(ends)), UTC) if ends else None
 
 
 def _missing(api: Api, cluster: Kubernetes) -> dict[Right, list[str]]:

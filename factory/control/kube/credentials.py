@@ -5,7 +5,6 @@ no log, and neither is what a program prints when it does not print one.
 """
 
 import base64
-import binascii
 import json
 import re
 import subprocess
@@ -20,6 +19,7 @@ from typing import Any, Protocol
 
 from factory.control.clusters.access import IN_CLUSTER, Exec, SecretKey
 from factory.control.kube.fields import mapping, moment, text
+from factory.control.kube.foreign_json import json_object
 from factory.errors import ClusterError
 from factory.settings import inherited_environment
 
@@ -200,7 +200,7 @@ class SecretTokens(_Kept):
             raise ClusterError(f"its token is to be in {where}, and there is none. Add it.")
         try:
             content = base64.b64decode(encoded, validate=True)
-        except binascii.Error:
+        except ValueError:
             raise ClusterError(f"{where} is not in base64. Make the Secret anew.") from None
         return _checked(content, where), time.time() + SECRET_SECONDS
 
@@ -212,17 +212,14 @@ def expiry(token: str) -> datetime | None:
         return None
     try:
         padded = parts[1] + "=" * (-len(parts[1]) % 4)
-        ends = mapping(json.loads(base64.urlsafe_b64decode(padded))).get("exp")
+        ends = mapping(json_object(base64.urlsafe_b64decode(padded))).get("exp")
         return datetime.fromtimestamp(ends, UTC) if isinstance(ends, int | float) else None
     except (ValueError, OverflowError, OSError):
         return None
 
 
 def _printed(output: bytes, name: str) -> tuple[str, float]:
-    try:
-        credential = mapping(json.loads(output))
-    except ValueError:
-        credential = {}
+    credential = json_object(output)
     if credential:
         token = _checked(text(credential, "status", "token").encode(), f"what {name} prints")
         ends = moment(credential, "status", "expirationTimestamp") or expiry(token)

@@ -16,20 +16,20 @@ Ray 2.60 has three ways to the driver's log, none of which takes an offset:
 """
 
 import contextlib
-import json
 import ssl
 import time
 import urllib.parse
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from factory.control.clusters import Kubernetes
 from factory.control.kube.api import Api, Patience
+from factory.control.kube.deadline import within
 from factory.control.kube.fields import Object, objects, short, text
 from factory.control.kube.following import followed
+from factory.control.kube.foreign_json import json_object
 from factory.control.kube.link import Exchange, Link, until
-from factory.errors import ClusterError, ClusterRefused
+from factory.errors import ClusterOutOfReach, ClusterRefused
 
 TAIL_SECONDS = 330.0
 """Without a byte; Ray itself ends a stream after 300 s."""
@@ -87,8 +87,8 @@ class Dashboard:
 
         Raises:
             ClusterRefused: a token is not taken, or may not do that.
-            ClusterOutOfReach: the head does not answer now.
-            ClusterError: it answers with something else.
+            ClusterOutOfReach: the head does not answer now, or with something else.
+            ClusterError: there is no token.
         """
         found = self._object("GET", _path(job_id))
         if found is None:
@@ -147,7 +147,8 @@ class Dashboard:
         wait = max(0.1, min(self._patience.answer_seconds, seconds))
         path = f"{_log_path('file', job)}&timeout={int(seconds) + 1}"
         with contextlib.closing(Exchange(self._link, "GET", path, wait)) as exchange:
-            exchange.begin()
+            with within(wait, exchange.interrupt):
+                exchange.begin()
             yield from until(exchange.blocks(), deadline)
 
     def _object(self, method: str, path: str) -> Object | None:
@@ -157,17 +158,14 @@ class Dashboard:
             if error.status == _NOT_FOUND and any(words in str(error) for words in _UNKNOWN):
                 return None
             raise
-        try:
-            found = json.loads(data)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise ClusterError(
+        found = json_object(data)
+        if found is None:
+            raise ClusterOutOfReach(
                 f"{method} {path} of the dashboard at {self.address} was answered with something "
                 "else than a JSON object. See whether it is a Ray dashboard, and not a page in "
                 "front of it."
             )
-        return cast("Object", found)
+        return found
 
     def _headers(self) -> Mapping[str, str]:
         own = {"X-Ray-Authorization": f"Bearer {self._token}"}

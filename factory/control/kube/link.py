@@ -14,6 +14,7 @@ import urllib.parse
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from factory.control.kube.deadline import shut, within
 from factory.control.kube.fields import short
 from factory.errors import ClusterError, ClusterOutOfReach, ClusterRefused
 
@@ -35,13 +36,16 @@ class Link:
     connect_seconds: float
 
     def ask(self, method: str, path: str, wait_seconds: float) -> bytes:
-        """A whole answer.
+        """A whole answer, within those seconds beyond what a connection may take.
 
         Raises:
             ClusterRefused: the answer is no.
             ClusterOutOfReach: no answer, or not all of it.
         """
-        with contextlib.closing(Exchange(self, method, path, wait_seconds)) as exchange:
+        with (
+            contextlib.closing(Exchange(self, method, path, wait_seconds)) as exchange,
+            within(self.connect_seconds + wait_seconds, exchange.interrupt),
+        ):
             exchange.begin()
             return b"".join(exchange.blocks(LARGEST_ANSWER_BYTES))
 
@@ -54,16 +58,10 @@ class Exchange:
         self._asked = f"{method} {path.partition('?')[0]}"
         self._method = method
         self._wait_seconds = wait_seconds
-        where = urllib.parse.urlsplit(link.address)
-        self._path = where.path.rstrip("/") + path
-        secure = where.scheme == "https"
-        self._connection = (
-            http.client.HTTPSConnection(
-                where.netloc, timeout=link.connect_seconds, context=link.tls()
-            )
-            if secure
-            else http.client.HTTPConnection(where.netloc, timeout=link.connect_seconds)
-        )
+        with self._lost():
+            where = urllib.parse.urlsplit(link.address)
+            self._path = where.path.rstrip("/") + path
+            self._connection = _connection(link, where)
         self._response: http.client.HTTPResponse | None = None
         self._socket: socket.socket | None = None
         self._interrupted = False
@@ -97,8 +95,7 @@ class Exchange:
         """The body as it comes. It ends only where the other side says that this was all.
 
         Raises:
-            ClusterOutOfReach: the connection ended before that.
-            ClusterError: it is larger than the limit.
+            ClusterOutOfReach: the connection ended before that, or it is larger than the limit.
         """
         response = self._response
         if response is None:
@@ -113,15 +110,14 @@ class Exchange:
                 return
             size += len(block)
             if limit is not None and size > limit:
-                raise ClusterError(f"{self} was answered with more than {limit:,} bytes.")
+                raise ClusterOutOfReach(f"{self} was answered with more than {limit:,} bytes.")
             yield block
 
     def interrupt(self) -> None:
         """Let the thread that waits for the answer go on, with an error."""
         self._interrupted = True
         if self._socket is not None:
-            with contextlib.suppress(OSError):  # the plain one's: that of TLS is no use meanwhile
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+            shut(self._socket)
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -157,6 +153,14 @@ class Exchange:
 
     def __str__(self) -> str:
         return f"{self._asked} of the dashboard at {self._link.address}"
+
+
+def _connection(link: Link, where: urllib.parse.SplitResult) -> http.client.HTTPConnection:
+    if where.scheme != "https":
+        return http.client.HTTPConnection(where.netloc, timeout=link.connect_seconds)
+    return http.client.HTTPSConnection(
+        where.netloc, timeout=link.connect_seconds, context=link.tls()
+    )
 
 
 def until(blocks: Iterator[bytes], deadline: float) -> Generator[bytes]:

@@ -140,7 +140,11 @@ class Objects:
             if refused.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
-        return base64.b64decode(str(mapping(found, "data").get(TOKEN_KEY) or "")).decode()
+        try:
+            return base64.b64decode(str(mapping(found, "data").get(TOKEN_KEY) or "")).decode()
+        except ValueError:
+            name = self._submission.secret_name
+            raise ClusterOutOfReach(f"Secret {name} is shown as something else") from None
 
     def _secret_left(self) -> list[str]:
         name = self._submission.secret_name

@@ -14,6 +14,8 @@ from typing import Any
 
 from tests.cluster.certificates import write_server_identity
 
+DRIP_SECONDS = 0.05
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -22,6 +24,9 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict[str, str])
     after_seconds: float = 0.0
     dropped: bool = False
+    begins: bytes = b""
+    drips: bytes = b""
+    """Instead of all that: an answer as it is sent, and what follows piece by piece, for ever."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Server:
     """Answers to the next requests; then `answer` is asked."""
     answer: Callable[[Request], Reply] = field(default=lambda _: Reply())
     requests: list[Request] = field(default_factory=list[Request])
+    connections: int = 0
 
     def reply(self, request: Request) -> Reply:
         self.requests.append(request)
@@ -76,6 +82,10 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Quiet
 
+    def setup(self) -> None:
+        super().setup()
+        self.server.told.connections += 1
+
     def _handle(self) -> None:
         size = int(self.headers.get("Content-Length") or 0)
         body = json.loads(self.rfile.read(size)) if size else None
@@ -86,6 +96,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
             self.close_connection = True
             return
+        if reply.drips:
+            self._drip(reply)
+            return
         data = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
         self.send_response(reply.status)
         for name, value in reply.headers.items():
@@ -93,6 +106,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+    def _drip(self, reply: Reply) -> None:
+        self.close_connection = True
+        with contextlib.suppress(OSError):  # until nobody waits for it any more
+            self.wfile.write(reply.begins)
+            while True:
+                self.wfile.write(reply.drips)
+                time.sleep(DRIP_SECONDS)
 
     do_GET = do_POST = do_PATCH = do_DELETE = _handle  # noqa: N815
 

@@ -129,6 +129,14 @@ def test_a_program_that_prints_none(tmp_path: Path, output: str) -> None:
     assert "what sh prints holds no token" in fails(tokens.token)
 
 
+def test_a_program_that_prints_json_without_an_end(tmp_path: Path) -> None:
+    """Nor does its end count: a token may be of that kind."""
+    (tmp_path / "printed").write_text("[" * 200_000)
+    assert program(f"cat {tmp_path}/printed").token() == "[" * 200_000
+    body = base64.urlsafe_b64encode(b"[" * 200_000).decode()
+    assert expiry(f"a.{body}.c") is None
+
+
 def test_expiry() -> None:
     assert expiry(jwt(exp=1_800_000_000)) == datetime.fromtimestamp(1_800_000_000, UTC)
     for odd in ("opaque", "a.b.c", "a.!!.c", jwt(), jwt(exp="soon"), jwt(exp=1e30)):

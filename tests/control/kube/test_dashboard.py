@@ -1,9 +1,11 @@
 """The dashboard of a run's head through faults, behind a proxy with TLS and two tokens."""
 
+import contextlib
 import socket
+import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from factory.control.kube.api import connect
 from factory.control.kube.dashboard import Dashboard, Job
+from factory.control.kube.link import Link
 from factory.errors import ClusterError, ClusterOutOfReach, ClusterRefused
 from tests.cluster.dashboard import Job as Scripted
 from tests.cluster.dashboard import dashboard
@@ -26,6 +29,28 @@ from tests.control.kube.dashboards import (
     Proxied,
     proxied,
 )
+
+
+@contextlib.contextmanager
+def dripping(begins: bytes, drips: bytes) -> Generator[int]:
+    """The port of a server that answers everybody piece by piece, for ever."""
+
+    def answer(connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(begins)
+            while True:
+                connection.sendall(drips)
+                time.sleep(0.05)
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                made = server.accept()[0]
+                threading.Thread(target=answer, args=(made,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=accept, daemon=True).start()
+        yield server.getsockname()[1]
 
 
 @pytest.fixture
@@ -159,6 +184,17 @@ def test_an_answer_without_an_end_of_its_size_is_not_taken(
         head.client.job_status(JOB)
 
 
+def test_an_answer_nested_without_an_end_is_out_of_reach(
+    head: Proxied, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(*_: object) -> bytes:
+        return b"[" * 200_000
+
+    monkeypatch.setattr(Link, "ask", ask)
+    with pytest.raises(ClusterOutOfReach, match="something else than a JSON object"):
+        head.client.job_status(JOB)
+
+
 def test_nobody_who_listens_is_out_of_reach(head: Proxied) -> None:
     head.told.stop()
     head.told.stop = lambda: None  # type: ignore[method-assign]
@@ -177,6 +213,30 @@ def test_a_server_that_says_nothing_is_given_up() -> None:
         with pytest.raises(ClusterOutOfReach, match="TimeoutError"):
             client.job_status(JOB)
         assert time.monotonic() - begun < 30
+
+
+@pytest.mark.parametrize("begins", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"])
+def test_an_answer_that_drips_is_given_up(begins: bytes) -> None:
+    """No read of it takes long, and a read is what a time-out of a socket is for."""
+    with dripping(begins, b"HTTP/1.1 100 Continue\r\n\r\n") as port:
+        template = f"http://127.0.0.1:{port}/{{cluster}}"
+        cluster = a_cluster(ca=None, dashboard={"route": "template", "template": template})
+        quick = replace(PATIENCE, connect_seconds=0.5, answer_seconds=0.5)
+        client = Dashboard(connect(cluster), cluster, RAY_CLUSTER, RAY_CANARY, quick)
+        begun = time.monotonic()
+        with pytest.raises(ClusterOutOfReach):
+            client.job_status(JOB)
+        assert time.monotonic() - begun < 10
+        with pytest.raises(ClusterOutOfReach):
+            list(client.logs(Job(id=JOB, status="RUNNING", node_id="a"), 0.5))
+        assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:abc", "http://[login"])
+def test_an_address_that_is_none_is_out_of_reach(address: str) -> None:
+    link = Link(address, dict, ssl.create_default_context, 1.0)
+    with pytest.raises(ClusterOutOfReach):
+        link.ask("GET", "/", 1.0)
 
 
 def test_a_log_comes_as_it_is(head: Proxied) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from factory.control.kube import ownership
 from factory.control.kube.ownership import hand_over
 from factory.namespace import Namespace, RunDirectory
 from tests.control.a_cluster import a_cluster
@@ -49,13 +48,13 @@ def test_a_file_that_goes_away_meanwhile_is_passed_over(
     run: RunDirectory, given: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A driver makes its chunks under another name first."""
-    seen = ownership._inside
-
-    def racing(folder: Path) -> list[Path]:
-        return [folder / ".creating-1", *seen(folder)]
-
     (run.directory("messages") / "000001.jsonl").write_text("x")
-    monkeypatch.setattr(ownership, "_inside", racing)
+    seen = list(os.walk(run.path))
+
+    def walk(_: Path) -> list[tuple[str, list[str], list[str]]]:
+        return [(str(run.path), [], [".creating-1"]), *seen]
+
+    monkeypatch.setattr(os, "walk", walk)
     handed_over(run)
     assert "000001.jsonl" in given
     assert ".creating-1" not in given

@@ -159,6 +159,32 @@ def test_a_run_that_goes_on_is_not_ended_by_a_refusal(cluster: Cluster, status: 
     followed.leave()
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        Reply(302, headers={"Location": "http://[login"}),
+        Reply(body=b"[" * 200_000),
+        Reply(body=b"<html>log in</html>"),
+    ],
+    ids=["elsewhere", "nested", "a page"],
+)
+@pytest.mark.parametrize("known", [True, False], ids=["later", "at first"])
+def test_nor_by_an_odd_answer(cluster: Cluster, odd: Reply, known: bool) -> None:
+    cluster.has()
+    for path, there in cluster.there.items():
+        if "/rayjobs/" in path:
+            there["status"] |= {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING"}
+    followed = cluster.followed(cluster.handle())
+    if known:
+        assert not followed.poll().ended
+    cluster.server.answer = lambda _: odd
+    assert followed.poll().phase == "unreachable"
+    cluster.server.answer = cluster.answer
+    assert followed.poll().phase not in ("unreachable", "failed", "gone")
+    assert cluster.asked("DELETE") == []
+    followed.leave()
+
+
 def test_a_run_that_was_never_there_is(cluster: Cluster) -> None:
     cluster.refuses = 403
     followed = cluster.followed()
@@ -228,7 +254,11 @@ def test_the_directory_of_a_run_that_goes_on_is_not_handed_over_again(
 ) -> None:
     """Its pods write in it; and what is a large directory by now is read by nobody."""
     handed: list[object] = []
-    monkeypatch.setattr(kube_cluster, "hand_over", lambda run, _: handed.append(run))
+
+    def hand_over(run: object, _: object) -> None:
+        handed.append(run)
+
+    monkeypatch.setattr(kube_cluster, "hand_over", hand_over)
     cluster.has()
     cluster.followed(cluster.handle()).leave()
     assert handed == []
