@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the control plane costs time that `--help` does not have
 
 app = typer.Typer(help="Clusters: list them, check one.", no_args_is_help=True)
 
+PROBLEM = "problem"
 STYLES = {"ok": "green", "note": "yellow", "failed": "bold red"}
 
 
@@ -26,10 +27,14 @@ def register(main: typer.Typer) -> None:
 
 @app.command("list")
 def list_clusters(json: JsonFlag = False) -> None:
-    """Every cluster in definitions/clusters."""
-    from factory.control.clusters import clusters
+    """Every cluster in definitions/clusters, and what is wrong with a file that is none."""
+    from factory.control.clusters import declared
 
-    rows = [_row(cluster) for cluster in clusters().values()]
+    found = declared()
+    rows = [_row(cluster) for cluster in found.clusters.values()]
+    rows += [_wrong_row(name, problem) for name, problem in found.wrong.items()]
+    if not found.wrong and not json:
+        rows = [{name: row[name] for name in row if name != PROBLEM} for row in rows]
     print_json(rows) if json else console.print(table("Clusters", rows))
 
 
@@ -76,14 +81,21 @@ def _row(cluster: "Kubernetes | Local") -> dict[str, Any]:
 
     row = {"cluster": cluster.name, "kind": cluster.kind, "profile": cluster.profile}
     if not isinstance(cluster, Kubernetes):
-        return row | {"nodes": 1, "GPUs": None, "scheduler": None, "address": "this machine"}
+        row |= {"nodes": 1, "GPUs": None, "scheduler": None, "address": "this machine"}
+        return row | {PROBLEM: None}
     nodes = cluster.nodes
     return row | {
         "nodes": nodes.count,
         "GPUs": nodes.count * nodes.gpus,
         "scheduler": cluster.scheduler,
         "address": cluster.address,
+        PROBLEM: None,
     }
+
+
+def _wrong_row(name: str, problem: str) -> dict[str, Any]:
+    nothing = dict.fromkeys(("kind", "profile", "nodes", "GPUs", "scheduler", "address"))
+    return {"cluster": name, **nothing, PROBLEM: problem}
 
 
 def manifest(

@@ -61,17 +61,19 @@ def _where(reports: "list[Report]") -> str:
 
 
 def _reports(grace: float | None, *, delete: bool) -> "list[Report]":
-    from factory.control.clusters import Kubernetes, clusters
+    from factory.control.clusters import Kubernetes, declared
     from factory.control.fates import judge
     from factory.control.instance import ensure
     from factory.control.kube.orphans import GRACE
-    from factory.control.left_behind import on_cluster, on_this_machine
+    from factory.control.left_behind import on_cluster, on_this_machine, on_wrong
     from factory.control.sessions import Sessions
 
     settings = Settings.from_environment()
-    declared = [one for one in clusters().values() if isinstance(one, Kubernetes)]
+    found = declared()
+    clusters = [one for one in found.clusters.values() if isinstance(one, Kubernetes)]
     with ensure(settings) as instance:
         by = judge(instance, GRACE if grace is None else timedelta(minutes=grace))
         here = on_this_machine(Sessions(settings.state), by, remove=delete)
         within = REMOVE_SECONDS if delete else None
-        return [here, *(on_cluster(cluster, by, within) for cluster in declared)]
+        there = [on_cluster(cluster, by, within) for cluster in clusters]
+        return [here, *there, *on_wrong(found.wrong)]

@@ -5,6 +5,7 @@ is in `kube.orphans`. On this machine a session whose owner is gone is one at on
 lives, only if its run has ended and the grace time has passed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -76,6 +77,14 @@ def on_cluster(cluster: Kubernetes, judge: Judge, remove_within: float | None = 
     finally:
         if api is not None:
             api.close()
+
+
+def on_wrong(clusters: Mapping[str, str]) -> list[Report]:
+    """What is said of clusters whose files are wrong, by name with the problem."""
+    return [
+        Report(notes=[f"{name} could not be looked at: {problem}"], unseen=True)
+        for name, problem in clusters.items()
+    ]
 
 
 def on_this_machine(sessions: Sessions, judge: Judge, *, remove: bool = False) -> Report:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import dagster as dg
 
-from factory.control.clusters import Kubernetes, clusters
-from factory.control.left_behind import Report, on_cluster, on_this_machine
+from factory.control.clusters import Kubernetes, declared
+from factory.control.left_behind import Report, on_cluster, on_this_machine, on_wrong
 from factory.control.sessions import Sessions
 from factory.settings import Settings
 
@@ -31,8 +31,10 @@ def orphans_sensor(settings: Settings) -> dg.SensorDefinition:
 
         begun = time.monotonic()
         by = judge(context.instance)
+        found = declared()
         reports = [on_this_machine(Sessions(settings.state), by, remove=True)]
-        for cluster in in_turn(clusters().values(), after=context.cursor or ""):
+        reports += on_wrong(found.wrong)
+        for cluster in in_turn(found.clusters.values(), after=context.cursor or ""):
             spent = time.monotonic() - begun
             if spent > BEGIN_SECONDS:
                 break

@@ -55,7 +55,7 @@ def west(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kub
         **OWN_SCHEDULER,
         **CPU,
     )
-    for reader in (reading.cluster, reading.clusters):
+    for reader in (reading.cluster, reading.declared):
         monkeypatch.setattr(reader, "__defaults__", (folder,))
     monkeypatch.setenv("FACTORY_IMAGE", IMAGE)
     return one
@@ -92,6 +92,25 @@ def test_clusters_are_listed(factory: Factory, west: Kubernetes) -> None:
     assert row["cluster"] == "gpu-west"
     assert row["address"] == west.api_server
     assert (row["nodes"], row["GPUs"]) == (4, 0)
+
+
+def test_a_wrong_file_is_a_row_and_stops_nothing_else(
+    factory: Factory, west: Kubernetes, tmp_path: Path
+) -> None:
+    assert "problem" not in factory("cluster", "list").out
+    (tmp_path / "clusters" / "east.yaml").write_text("name: 2024-13-45\n")
+    found = factory("cluster", "list", "--json")
+    assert found.code == 0
+    rows = {row["cluster"]: row for row in found.facts}
+    assert rows["gpu-west"]["problem"] is None
+    assert rows["east"]["problem"].startswith("definitions/clusters/east.yaml, line 1: name is")
+    assert rows["east"].keys() == rows["gpu-west"].keys()
+    shown = factory("cluster", "list")
+    assert "east.yaml, line 1" in " ".join(shown.out.split())
+    assert factory("manifest", "smoke", "--cluster", "gpu-west").code == 0
+    wrong = factory("cluster", "check", "east")
+    assert wrong.code != 0
+    assert "taken for a date" in wrong.err
 
 
 def test_a_cluster_without_kuberay(factory: Factory, west: Kubernetes, server: Server) -> None:
@@ -190,9 +209,36 @@ def test_a_manifest_of_what_is_not_there(
         found = factory("manifest", job, "--cluster", "gpu-west")
         assert found.code == 2
         assert words in found.err
-    (tmp_path / "odd.json").write_text('{"mix": "smoke", "nodes": 2}')
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            '{"recipe": "debug.pretrain", "mix": "smoke", "workers": "many"}',
+            "workers='many': Input",
+        ),
+        ('{"recipe": "debug.pretrain", "mix": "smoke", "nodes": 2}', "nodes=2: Extra inputs"),
+        ('{"mix": "smoke"}', "recipe="),
+        ("{", "is not JSON: EOF while parsing"),
+        ("[" * 100_000, "is not JSON: recursion limit"),
+        ('{"mix": "smoke\\ud800"}', "is not JSON: "),
+        ("[]", "holds list, not the fields of a run spec"),
+        ('{"recipe": "debug.pretrian", "mix": "smoke"}', "Did you mean debug.pretrain or"),
+        ('{"recipe": "debug.pretrain", "mix": "smok"}', "Did you mean smoke?"),
+        (
+            '{"recipe": "debug.pretrain", "mix": "smoke", "overrides": {"no.such": "1"}}',
+            "no.such",
+        ),
+    ],
+)
+def test_a_manifest_of_a_wrong_spec(
+    factory: Factory, west: Kubernetes, tmp_path: Path, text: str, words: str
+) -> None:
+    (tmp_path / "odd.json").write_text(text)
     found = factory("manifest", str(tmp_path / "odd.json"), "--cluster", "gpu-west")
-    assert "is no run spec: 2 problems" in found.err
+    assert (found.code, found.out) == (2, "")
+    assert words in found.err
 
 
 def test_a_manifest_without_an_image_is_refused(

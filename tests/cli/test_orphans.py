@@ -21,7 +21,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     for name in ("server", "clusters"):
         (tmp_path / name).mkdir()
     (tmp_path / "token").write_text("canary-0b21-token")
-    for reader in (reading.cluster, reading.clusters):
+    for reader in (reading.cluster, reading.declared):
         monkeypatch.setattr(reader, "__defaults__", (tmp_path / "clusters",))
     with serving(tmp_path / "server") as running:
         read(
@@ -106,3 +106,13 @@ def test_a_cluster_out_of_reach_is_said(factory: Factory, there: list[str], serv
     assert "gpu-west could not be looked at" in shown.err
     assert "rayjobs is forbidden" in shown.err
     assert "canary" not in shown.out + shown.err
+
+
+def test_a_cluster_with_a_wrong_file_is_said(
+    factory: Factory, there: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "clusters" / "east.yaml").write_text("name: [\n")
+    shown = factory("orphans")
+    assert shown.code == 1
+    assert "run-a" in shown.out
+    assert "east could not be looked at: definitions/clusters/east.yaml, line 2" in shown.err

@@ -161,7 +161,7 @@ def test_the_command_has_a_manifest_validated_and_makes_nothing(
     folder = tmp_path / "clusters"
     folder.mkdir()
     (folder / "gpu-west.yaml").write_text(yaml.safe_dump(fields))
-    for reader in (reading.cluster, reading.clusters):
+    for reader in (reading.cluster, reading.declared):
         monkeypatch.setattr(reader, "__defaults__", (folder,))
     monkeypatch.setenv("FACTORY_IMAGE", IMAGE)
     capfd.readouterr()

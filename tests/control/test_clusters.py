@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from factory.control.clusters import FOLDER, Kubernetes, Local, cluster, clusters
+from factory.control.clusters import FOLDER, Kubernetes, Local, cluster
 from factory.control.clusters.schema import schema
 from factory.control.kube.refusals import spec_refusals
 from factory.errors import DeclarationError, SpecError
@@ -29,7 +29,7 @@ SECRET = "s3cr3t-0123456789"  # noqa: S105  of nobody
 def refused(folder: Path, text: str, name: str = "gpu-west") -> str:
     (folder / f"{name}.yaml").write_text(text)
     with pytest.raises(DeclarationError) as caught:
-        clusters(folder)
+        cluster(name, folder)
     assert str(caught.value).startswith(f"definitions/clusters/{name}.yaml")
     assert SECRET not in f"{caught.value!r} {caught.value.__cause__!r}"
     return str(caught.value)
@@ -357,4 +357,4 @@ def test_any_file_is_a_cluster_or_refused_in_words(
     folder = tmp_path_factory.mktemp("clusters")
     (folder / "gpu-west.yaml").write_text(yaml.safe_dump({**file(), **changes}))
     with contextlib.suppress(DeclarationError):
-        assert clusters(folder).keys() == {"gpu-west"}
+        assert cluster("gpu-west", folder).name == "gpu-west"

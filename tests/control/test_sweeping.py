@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where clusters are declared: none yet."""
     made = tmp_path / "clusters"
     made.mkdir()
-    for reader in (reading.cluster, reading.clusters):
+    for reader in (reading.cluster, reading.declared):
         monkeypatch.setattr(reader, "__defaults__", (made,))
     impatient = Patience(connect_seconds=5, answer_seconds=5, budget_seconds=0)
     monkeypatch.setattr(left_behind, "PATIENCE", impatient)

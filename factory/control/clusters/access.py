@@ -1,13 +1,20 @@
 """How a cluster's API server and the dashboard of a run are reached. Never a secret itself."""
 
 import re
+import ssl
 from typing import Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
+from factory.control.clusters import addresses
 from factory.control.clusters.common import Part
-from factory.control.clusters.words import AbsolutePath, DnsLabel, ObjectName
+from factory.control.clusters.words import (
+    AbsolutePath,
+    Argument,
+    DnsLabel,
+    ObjectName,
+    ProgramVariables,
+)
 
 IN_CLUSTER = "https://kubernetes.default.svc"
 """Where a pod finds the API server of its own cluster."""
@@ -32,6 +39,11 @@ class Authority(Part, frozen=True):
     def _is_a_certificate(cls, text: str | None) -> str | None:
         if text is not None and "-----BEGIN CERTIFICATE-----" not in text:
             raise ValueError("is no PEM certificate: it begins with -----BEGIN CERTIFICATE-----")
+        if text is not None and not _can_be_loaded(text):
+            raise ValueError(
+                "is a PEM certificate whose inside is none: it was cut or changed. Copy it again, "
+                "from -----BEGIN to END CERTIFICATE-----"
+            )
         return text
 
     @model_validator(mode="after")
@@ -44,10 +56,17 @@ class Authority(Part, frozen=True):
 class Exec(Part, frozen=True):
     """A program that prints a token, or an ExecCredential of `client.authentication.k8s.io`."""
 
-    command: list[str] = Field(min_length=1, description="The program and its arguments.")
-    environment: dict[str, str] = Field(
+    command: list[Argument] = Field(min_length=1, description="The program and its arguments.")
+    environment: ProgramVariables = Field(
         default_factory=dict[str, str], description="Its variables, beside those of the factory."
     )
+
+    @field_validator("command")
+    @classmethod
+    def _names_a_program(cls, command: list[str]) -> list[str]:
+        if not command[0].strip():
+            raise ValueError("names no program: write [PROGRAM, ARGUMENT, ...]")
+        return command
 
 
 class SecretKey(Part, frozen=True):
@@ -110,14 +129,22 @@ class Dashboard(Part, frozen=True):
         if template is None:
             return None
         named = set(_PLACEHOLDER.findall(template))
-        braces = set("{}") & set(_PLACEHOLDER.sub("", template))
-        if urlsplit(template).scheme not in ("http", "https") or braces or named - PLACEHOLDERS:
+        address = _PLACEHOLDER.sub("a", template)
+        parts = addresses.parted(address)
+        if (
+            parts.scheme not in ("http", "https")
+            or set("{}") & set(address)
+            or named - PLACEHOLDERS
+        ):
             raise ValueError(
                 "is no address: http:// or https://, with no placeholders but "
                 + ", ".join(f"{{{name}}}" for name in sorted(PLACEHOLDERS))
             )
         if not named & {"cluster", "service"}:
             raise ValueError("names every run's dashboard alike; put {cluster} or {service} in it")
+        addresses.check(parts)
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise ValueError("write host, port and path only: each run has a Ray token of its own")
         return template
 
     def address(self, api_server: str, namespace: DnsLabel, ray_cluster: str) -> str:
@@ -133,11 +160,20 @@ def checked_api_server(address: str) -> str:
     """The address of an API server, as it is put before a path.
 
     Raises:
-        ValueError: it is not https, or holds more than a host, a port and a path.
+        ValueError: it is not https, holds more than a host, a port and a path, or they cannot be.
     """
-    parts = urlsplit(address)
+    parts = addresses.parted(address)
     if parts.scheme != "https" or not parts.hostname:
         raise ValueError("write https://HOST:PORT: the token goes to it with every request")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError("write host, port and path only; how to log in is what `token` says")
+    addresses.check(parts)
     return address.rstrip("/")
+
+
+def _can_be_loaded(text: str) -> bool:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
+    except (ssl.SSLError, TypeError, ValueError):
+        return False
+    return True

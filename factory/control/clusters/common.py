@@ -30,6 +30,13 @@ class Cluster(Part, frozen=True):
         description="Variables of every training process, for instance NCCL's.",
     )
 
+    @field_validator("name")
+    @classmethod
+    def _is_that_of_a_file(cls, name: str) -> str:
+        if not name.isprintable() or "/" in name or name.startswith("."):
+            raise ValueError("write a word without / and line breaks, and no dot before it")
+        return name
+
     @field_validator("rank_environment")
     @classmethod
     def _are_not_the_factorys(cls, variables: dict[str, str]) -> dict[str, str]:

@@ -7,6 +7,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic.config import JsonDict
 
+from factory.control.clusters.secrecy import holds_secret
+
 MAX_VARIABLE_BYTES = 128 * 1024 - 1
 """Linux starts no process with a longer one, name and value together."""
 
@@ -23,6 +25,7 @@ _MAX_DOMAIN_CHARACTERS = 253
 _OF_KUBERNETES = "kubernetes.io"
 _OF_QUOTAS = "requests."
 
+_NAMED_SO = "the name says that it holds a secret, and this file is committed"
 _TAKEN_PREFIXES = ("DAGSTER_", "FACTORY_", "KUBERAY_", "RAY_AUTH_")
 _OURS = {"HOME", "NVIDIA_VISIBLE_DEVICES", "RAY_TMPDIR", "TMPDIR", "USER"}
 _KUBERAYS = {
@@ -86,7 +89,7 @@ def _device(name: str) -> str:
 def _absolute(path: str) -> str:
     if not path.startswith("/") or path.startswith("//") or str(PurePosixPath(path)) != path:
         raise ValueError("write an absolute path, without //, /./ and a / at the end")
-    if ".." in PurePosixPath(path).parts or "\0" in path or "\n" in path or ":" in path:
+    if ".." in PurePosixPath(path).parts or not path.isprintable() or ":" in path:
         raise ValueError("write a path without .., : and line breaks, so that it says where it is")
     return path
 
@@ -100,14 +103,41 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
 
 
 def _variables(variables: dict[str, str]) -> dict[str, str]:
-    for name in sorted(variables):
-        if not _VARIABLE.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of a variable: letters, digits and _")
+    for name, value in sorted(variables.items()):
+        _variable(name, value)
         if name in _TAKEN or name.startswith(_TAKEN_PREFIXES):
             raise ValueError(f"{name}: the factory sets this itself; leave it out")
-        if problem := unusable(name, variables[name]):
-            raise ValueError(f"{name} {problem}")
+        if holds_secret(name, value):
+            raise ValueError(
+                f"{name}: {_NAMED_SO}. Remove it, and revoke what was there. A file on a volume "
+                "of `mounts` can hold it, and a variable say where that file is; what pulls the "
+                "image is a Secret in `pull_secrets`"
+            )
     return variables
+
+
+def _of_program(variables: dict[str, str]) -> dict[str, str]:
+    for name, value in sorted(variables.items()):
+        _variable(name, value)
+        if holds_secret(name, value):
+            raise ValueError(
+                f"{name}: {_NAMED_SO}. Remove it, revoke what was there, and set it in the "
+                "factory's own environment, which the program gets too"
+            )
+    return variables
+
+
+def _variable(name: str, value: str) -> None:
+    if not _VARIABLE.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a variable: letters, digits and _")
+    if problem := unusable(name, value):
+        raise ValueError(f"{name} {problem}")
+
+
+def _argument(text: str) -> str:
+    if problem := unusable("argument", text):
+        raise ValueError(problem)
+    return text
 
 
 type DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
@@ -133,3 +163,5 @@ _PATHS: JsonDict = {"pattern": rf"^(/|(/{_NO_DOTS})+)$"}
 type AbsolutePath = Annotated[str, AfterValidator(_absolute), Field(json_schema_extra=_PATHS)]
 type Labels = Annotated[dict[str, str], AfterValidator(_labels)]
 type Variables = Annotated[dict[str, str], AfterValidator(_variables)]
+type ProgramVariables = Annotated[dict[str, str], AfterValidator(_of_program)]
+type Argument = Annotated[str, AfterValidator(_argument)]

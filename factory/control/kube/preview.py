@@ -7,8 +7,9 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
-from pydantic import ValidationError
+from pydantic_core import from_json
 
 from factory import discovery
 from factory.control.clusters import Kubernetes, cluster
@@ -19,7 +20,7 @@ from factory.control.kube.pods import Manifest
 from factory.control.kube.rayjob import rayjob
 from factory.control.kube.submission import Submission
 from factory.control.nearest import naming
-from factory.control.specs import completed, with_sets
+from factory.control.specs import check, parsed, with_sets
 from factory.errors import SpecError
 from factory.keys import Classification, PrivateKey
 from factory.settings import Settings
@@ -42,12 +43,13 @@ def preview(
     """The RayJob of a job of definitions/jobs, or of a file that holds a run spec.
 
     Raises:
-        SpecError: no such job, mix or Kubernetes cluster, or the cluster cannot run it.
+        SpecError: no such job or Kubernetes cluster, an unknown name, field or value in the spec,
+            or the cluster cannot run it.
     """
     where = cluster(name)
     if not isinstance(where, Kubernetes):
         raise SpecError(f"Cluster {name} is this machine, where a run is no RayJob. Name another.")
-    spec = completed(with_sets(_spec(job), {**(sets or {}), "cluster": name}))
+    spec = check(with_sets(_spec(job), {**(sets or {}), "cluster": name}))
     launch = Launch(
         run_id=RUN_ID,
         attempt=1,
@@ -87,23 +89,28 @@ def validate(made: Preview, connected: Callable[[Kubernetes], Api] = connect) ->
 
 def _spec(job: str) -> RunSpec:
     if job.endswith(".json"):
-        try:
-            return RunSpec.model_validate_json(Path(job).read_bytes())
-        except OSError as error:
-            raise SpecError(f"{job} cannot be read: {error.strerror}.") from None
-        except ValidationError as error:
-            raise SpecError(
-                f"{job} is no run spec: {error.error_count()} problems in it."
-            ) from None
+        return _of_file(job)
     known = job_specs()
     if job not in known:
         raise SpecError(f"No job {job!r} in definitions/jobs. {naming(job, known)}")
     return known[job]
 
 
+def _of_file(path: str) -> RunSpec:
+    try:
+        values = from_json(Path(path).read_bytes())
+    except OSError as error:
+        raise SpecError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise SpecError(f"{path} is not JSON: {error}.") from None
+    if not isinstance(values, dict):
+        raise SpecError(f"{path} holds {type(values).__name__}, not the fields of a run spec.")
+    try:
+        return parsed(cast("dict[str, Any]", values))
+    except SpecError as error:
+        raise SpecError(f"{path} is no run spec:\n{error}") from None
+
+
 def _classification(spec: RunSpec) -> Classification:
-    mixes = discovery.mixes()
-    if spec.mix not in mixes:
-        raise SpecError(f"No mix {spec.mix!r} in definitions/mixes. {naming(spec.mix, mixes)}")
-    keys = (dataset.key for dataset in mixes[spec.mix].datasets)
+    keys = (dataset.key for dataset in discovery.mixes()[spec.mix].datasets)
     return "private" if any(isinstance(key, PrivateKey) for key in keys) else "public"
