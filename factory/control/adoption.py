@@ -41,6 +41,12 @@ def left_alone(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     return [run for run in runs if not _is_followed(instance, run)]
 
 
+def to_be_taken_up(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """Those of them that the sensor takes up now or in some minutes."""
+    alone = left_alone(instance)
+    return [run for run in alone if _due_at(chain(instance, run.run_id)) is not None]
+
+
 def whose_chain_has(
     instance: dg.DagsterInstance, runs: Sequence[dg.DagsterRun], run_id: str
 ) -> dg.DagsterRun | None:

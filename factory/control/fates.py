@@ -10,6 +10,7 @@ from functools import partial
 
 import dagster as dg
 
+from factory.control.adoption import to_be_taken_up
 from factory.control.kube.chain import ADOPTS
 from factory.control.kube.handles import GOES_ON, handles
 from factory.control.kube.names import label_value
@@ -25,15 +26,20 @@ _FINISHED = (
 UNFINISHED = [status for status in dg.DagsterRunStatus if status not in _FINISHED]
 
 
-def judge(instance: dg.DagsterInstance, grace: timedelta = GRACE) -> Judge:
+def judge(
+    instance: dg.DagsterInstance, grace: timedelta = GRACE, *, adopting: bool = False
+) -> Judge:
     """Who tells what the runs of this Dagster left behind.
+
+    Where a daemon is `adopting`, a run that it is about to take up is not over, however long ago
+    its process ended: nobody was there meanwhile to do it.
 
     Raises:
         SettingsError: this Dagster cannot tell its objects from another's.
     """
     return Judge(
         owner=owner(instance),
-        known=partial(fates, instance, grace=grace),
+        known=partial(fates, instance, grace=grace, adopting=adopting),
         begun=partial(begun, instance),
         grace=grace,
     )
@@ -50,7 +56,13 @@ def begun(instance: dg.DagsterInstance, cluster: str) -> set[str]:
     }
 
 
-def fates(instance: dg.DagsterInstance, runs: Collection[str], *, grace: timedelta) -> Known:
+def fates(
+    instance: dg.DagsterInstance,
+    runs: Collection[str],
+    *,
+    grace: timedelta,
+    adopting: bool = False,
+) -> Known:
     """What became of these runs; those that Dagster does not know are left out.
 
     Runs that go on, and those that have ended within the grace time, count for every run that they
@@ -62,6 +74,9 @@ def fates(instance: dg.DagsterInstance, runs: Collection[str], *, grace: timedel
     itself = dg.RunsFilter(run_ids=list(runs))
     for record in instance.get_run_records(itself):
         found[label_value(record.dagster_run.run_id)] = _fate(record)
+    for run in to_be_taken_up(instance) if adopting else ():  # before those that take one up
+        for run_id in _line(instance, run):
+            found[label_value(run_id)] = Fate("left alone", None)
     going_on = dg.RunsFilter(statuses=UNFINISHED)
     recent = dg.RunsFilter(updated_after=datetime.now(UTC) - grace)
     for chosen in (going_on, recent):  # in this order, so that one which ends meanwhile is in one

@@ -30,7 +30,7 @@ def orphans_sensor(settings: Settings) -> dg.SensorDefinition:
         from factory.control.fates import judge
 
         begun = time.monotonic()
-        by = judge(context.instance)
+        by = judge(context.instance, adopting=True)
         found = declared()
         reports = [on_this_machine(Sessions(settings.state), by, remove=True)]
         reports += on_wrong(found.wrong)

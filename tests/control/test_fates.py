@@ -9,7 +9,9 @@ import pytest
 from dagster._core.remote_origin import RemoteRepositoryOrigin
 from dagster._core.workspace.load_target import get_origins_from_toml
 
+from factory.control.adoption import TRIES
 from factory.control.fates import fates, judge
+from factory.control.kube.handles import GOES_ON
 from factory.control.kube.orphans import GRACE, Known
 from factory.control.owner import owner
 from factory.settings import CHECKOUT
@@ -113,6 +115,21 @@ def test_the_grace_time_begins_with_the_last_that_went_on(
     assert fate.words == "canceled"
     assert fate.ended is not None
     assert fate.ended > ended
+
+
+def test_what_a_daemon_is_about_to_take_up_is_not_over_however_long_nobody_was_there(
+    instance: dg.DagsterInstance,
+) -> None:
+    root = a_run(instance, "FAILURE")
+    run = a_run(instance, "FAILURE", "adopts", root)
+    for one in (root, run):
+        instance.add_run_tags(one, {GOES_ON: "true"})
+    for adopting in (False, True):
+        found = judge(instance, LONG_AGO, adopting=adopting).known({root, run})
+        assert [found[one].ended is None for one in (root, run)] == [adopting] * 2
+    for _ in range(TRIES):  # and no more than so often
+        a_run(instance, "FAILURE", "adopts", run)
+    assert judge(instance, LONG_AGO, adopting=True).known({root})[root].ended is not None
 
 
 def test_a_judge_is_of_its_instance(instance: dg.DagsterInstance) -> None:
