@@ -97,6 +97,15 @@ def test_every_object_says_whose_it_is(helm: Helm, tmp_path: Path) -> None:
         ({"plane": {"shares": {"probe": {"priority": 60}}}}, "training must be above"),
         ({"plane": {"shares": {"parent": "smoke"}}}, "queues.smoke is smoke, the parent"),
         (
+            {"queues": {"probe": {"priority_class": "training"}}},
+            "queues.probe and queues.training have the priority_class training",
+        ),
+        (
+            {"plane": {"network": {"egress": [{"cidr": "999.1.1.1/99"}]}}},
+            "/plane/network/egress/0/cidr': '999.1.1.1/99' does not match",
+        ),
+        ({"namespace": 123}, "at '/namespace': got number, want string"),
+        (
             {"plane": {"storage": {"private": VOLUME}}, "tree": {"private": None}},
             "plane.storage.private makes a claim, and tree.private names none",
         ),
@@ -206,6 +215,41 @@ def test_a_source_is_a_volume_and_nothing_else(
     with pytest.raises(HelmFailed) as caught:
         rendered(helm, tmp_path, plane={"storage": storage})
     assert message in " ".join(str(caught.value).split())
+
+
+@pytest.mark.parametrize("word", ["123", "true", "null", "0x1f", "no"])
+def test_names_stay_texts(helm: Helm, tmp_path: Path, word: str) -> None:
+    """YAML takes some names for numbers and the like, and a server then refuses the object."""
+    plane = {
+        "account": {"name": word, "namespace": f"{word}-a"},
+        "shares": {"parent": f"{word}-p"},
+        "network": {"operator_namespace": word, "dns_namespace": word},
+        "storage": {"public": VOLUME},
+        "create_topology": True,
+    }
+    queue = {"name": word, "priority_class": word}
+    topology = {"name": word, "levels": ["a"], "required": "a"}
+    made = rendered(
+        helm,
+        tmp_path,
+        plane=plane,
+        name=word,
+        namespace=word,
+        queues={"training": queue, "smoke": None, "probe": None},
+        nodes={"topology": topology},
+        tree={"public": {"claim": word}},
+    )
+    for each in made:
+        metadata = each["metadata"]
+        texts = [metadata["name"], metadata.get("namespace", ""), *metadata["labels"].values()]
+        assert all(isinstance(text, str) for text in texts), each
+    assert one(made, "Queue", word)["spec"]["displayName"] == f"training of {word}"
+    assert one(made, "Queue", f"{word}-p")["spec"]["displayName"] == word
+    assert one(made, "RoleBinding", word)["subjects"][0]["name"] == word
+    assert one(made, "PersistentVolume", f"{word}-{word}")["spec"]["claimRef"]["name"] == word
+    (source, *_) = one(made, "NetworkPolicy", "dashboard")["spec"]["ingress"][0]["from"]
+    labels = source["namespaceSelector"]["matchLabels"]
+    assert labels == {"kubernetes.io/metadata.name": word}
 
 
 def test_an_older_kubernetes_is_refused(helm: Helm, tmp_path: Path) -> None:

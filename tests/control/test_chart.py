@@ -78,6 +78,32 @@ def test_wrong_values_are_refused() -> None:
     assert "'nodes' was unexpected" in wrong({"nodes": {}})
 
 
+@pytest.mark.parametrize(
+    ("cidr", "is_one"),
+    [
+        *((one, True) for one in ("0.0.0.0/0", "255.249.99.1/32", "::/0", "fe80::1/10")),
+        *(
+            (one, True)
+            for one in ("1:2:3:4:5:6:7:8/128", "1:2:3:4:5:6:7::/99", "::2:3:4:5:6:7:8/9")
+        ),
+        *((one, True) for one in ("1::3:4:5:6:7:8/64", "1:2:3:4:5:6::8/100", "AB::/119")),
+        *((one, False) for one in ("999.1.1.1/99", "256.0.0.0/8", "10.0.0.0/33", "10.0.0/8")),
+        *((one, False) for one in ("10.0.0.0", "10.0.0.00/8", "01.0.0.0/8", "10.0.0.0/08", "/8")),
+        *((one, False) for one in ("::/129", ":/0", ":::/0", "1::2::3/64", "12345::/64", "g::/8")),
+        *((one, False) for one in ("1:2:3:4:5:6:7/64", "1:2:3:4:5:6:7:8:9/64", "1:2/8")),
+    ],
+)
+def test_addresses_of_networks(cidr: str, is_one: bool) -> None:
+    if is_one:
+        jsonschema.validate({**file(), "plane": _open_to(cidr)}, chart.schema())
+    else:
+        assert f"{cidr!r} does not match" in wrong(_open_to(cidr))
+
+
+def _open_to(cidr: str) -> dict[str, Any]:
+    return {"network": {"egress": [{"cidr": cidr}]}}
+
+
 @pytest.mark.parametrize("scheduler", ["kai", "default"])
 @pytest.mark.parametrize("route", ROUTES, ids=lambda one: one["route"])
 def test_the_rules_are_the_rights_that_are_checked(scheduler: str, route: dict[str, str]) -> None:

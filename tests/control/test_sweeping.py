@@ -109,6 +109,21 @@ def test_one_cluster_out_of_reach_does_not_keep_the_others_from_being_swept(
     assert cursor == "gpu-west"
 
 
+def test_a_wrong_file_does_not_keep_the_others_from_being_swept(
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    declared: Callable[..., None],
+    server: Server,
+    folder: Path,
+) -> None:
+    declared("gpu-west")
+    (folder / "gpu-east.yaml").write_text("name: [\n")
+    server.answer = lambda _: Reply(body={"items": []})
+    said, cursor = tick(settings, instance)
+    assert "gpu-east could not be looked at: definitions/clusters/gpu-east.yaml, line 2" in said
+    assert cursor == "gpu-west"
+
+
 def test_clusters_take_turns_over_the_ticks(
     settings: Settings,
     instance: dg.DagsterInstance,

@@ -1,7 +1,7 @@
 {{- /* Labels of every object. */ -}}
 {{- define "labels" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: ai-factory
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
@@ -36,13 +36,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 gpu:
   quota: {{ mul $quota $gpus }}
   limit: {{ if and $limited $gpus }}{{ mul $limit $gpus }}{{ else }}-1{{ end }}
-  overQuotaWeight: {{ .weight }}
+  overQuotaWeight: {{ .weight | int64 }}
 cpu:
   quota: {{ if and $quota $gpus }}-1{{ else }}{{ mul $quota $millis }}{{ end }}
   limit: {{ if and $limited (not $gpus) }}{{ mul $limit $millis }}{{ else }}-1{{ end }}
-  overQuotaWeight: {{ .weight }}
+  overQuotaWeight: {{ .weight | int64 }}
 memory:
   quota: {{ if $quota }}-1{{ else }}0{{ end }}
   limit: -1
-  overQuotaWeight: {{ .weight }}
+  overQuotaWeight: {{ .weight | int64 }}
 {{- end -}}

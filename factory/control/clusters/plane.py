@@ -13,7 +13,17 @@ from factory.control.clusters.kubernetes import Kubernetes
 from factory.control.clusters.sources import Source
 from factory.control.clusters.words import DnsLabel, ObjectName
 
-type Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
+_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_WORD = "[0-9a-fA-F]{1,4}"
+_SHORTENED = "|".join(
+    f"({_WORD}(:{_WORD}){{0,{before}}})?::({_WORD}(:{_WORD}){{0,{5 - before}}})?"
+    for before in range(6)
+)
+"""A row of zeros is left out; up to six words stand before it, and no more than seven in all."""
+_OF_4 = rf"({_BYTE}\.){{3}}{_BYTE}/(3[0-2]|[12]?[0-9])"
+_WHOLE = f"({_WORD}:){{7}}({_WORD}|:)|::({_WORD}:){{6}}{_WORD}"
+_OF_6 = f"({_WHOLE}|{_SHORTENED})/(12[0-8]|1[01][0-9]|[1-9]?[0-9])"
+type Cidr = Annotated[str, Field(pattern=f"^({_OF_4}|{_OF_6})$")]
 type Port = Annotated[int, Field(ge=1, le=65_535)]
 type Quantity = Annotated[str, Field(pattern=r"^[0-9]+([KMGTPE]i?)?$")]
 type Priority = Annotated[int, Field(ge=1, le=99)]
