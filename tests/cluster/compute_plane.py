@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from factory.control.clusters import Kubernetes
-from tests.cluster.api import Api, Object, eventually
+from tests.cluster.api import Api, Object, Refused, eventually
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.helm import COMPUTE_PLANE, Helm
 from tests.control.a_cluster import a_cluster
@@ -76,6 +76,38 @@ class ComputePlane:
         data: Object | None = eventually(lambda: self.plane.admin.get(path).get("data"))
         assert data is not None, "nobody has put a token into the Secret"
         Path(self.cluster.token.file or "").write_text(base64.b64decode(data["token"]).decode())
+
+    def wait_for_policy(self) -> None:
+        """Wait until the server holds the policy of the trees; a new one takes it a moment."""
+        pod = {
+            "spec": {
+                "securityContext": {
+                    "runAsNonRoot": True,
+                    "runAsUser": 1000,
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "none.example/none",
+                        "securityContext": {
+                            "allowPrivilegeEscalation": False,
+                            "capabilities": {"drop": ["ALL"]},
+                        },
+                    }
+                ],
+                "volumes": [{"name": "none", "persistentVolumeClaim": {"claimName": "of-nobody"}}],
+            }
+        }
+
+        def holds() -> bool:
+            try:
+                self.dry_run(pod)
+            except Refused as refused:
+                return "may mount the claims" in str(refused)
+            return False
+
+        assert eventually(holds, seconds=120), "the policy of the trees lets a pod through"
 
     def wait_for_quota(self, pods: str) -> None:
         """Wait until the server counts what the quota bounds; until then it makes nothing."""

@@ -105,4 +105,5 @@ def installed(
     ):
         made.install(storage=STORAGE)
         made.take_token()
+        made.wait_for_policy()
         yield made
