@@ -14,6 +14,7 @@ from factory.control.kube.preview import Preview, validate
 from factory.control.kube.rayjob import rayjob
 from factory.errors import ClusterRefused
 from tests.cluster.access import Account
+from tests.cluster.api import eventually
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.nodes import SHAPE
 from tests.control.a_cluster import a_cluster
@@ -70,7 +71,9 @@ def test_a_token_with_the_rights_of_the_factory(declared: Declared, account: Acc
 
 
 def test_a_token_without_rights(declared: Declared, west: ControlPlane, training: str) -> None:
-    path = f"/api/v1/namespaces/{training}/serviceaccounts/default/token"
+    account = f"/api/v1/namespaces/{training}/serviceaccounts/default"
+    assert eventually(lambda: west.admin.exists(account))  # a controller makes it
+    path = f"{account}/token"
     token = west.admin.create(path, {"spec": {}})["status"]["token"]
     found = checked(declared(token))
     assert {found[f"may {one}"].state for one in RIGHTS} == {"failed"}
