@@ -41,7 +41,7 @@ def _ours(port: int, token: str, job: tuple[str, int], folder: Path) -> Callable
     from factory.namespace import Namespace
     from tests.control.a_cluster import a_cluster
 
-    template = f"http://127.0.0.1:{port}/?{{cluster}}"
+    template = f"http://127.0.0.1:{port}/{{cluster}}"
     cluster = a_cluster(ca=None, dashboard={"route": "template", "template": template})
     run = Namespace(folder).open_run("public", "run-1")
     api = connect(cluster)
@@ -53,7 +53,7 @@ def _ours(port: int, token: str, job: tuple[str, int], folder: Path) -> Callable
     def read() -> bool:
         """Follow it to the last line, then fetch what is missing and show the rest."""
         name, left = job
-        log = DriverLog(run, lambda: Dashboard(api, cluster, "run", token), lambda: name)
+        log = DriverLog(run, lambda: Dashboard(api, cluster, "", token), lambda: name)
         lines = LineReader(log)
         log.start()
         begun = time.monotonic()

@@ -58,9 +58,9 @@ class RayHead:
 
     def dashboard(self, port: int | None = None) -> Dashboard:
         """A client of it; through another port if something stands between."""
-        template = f"http://127.0.0.1:{port or self.port}/?{{cluster}}"
+        template = f"http://127.0.0.1:{port or self.port}/{{cluster}}"
         cluster = a_cluster(ca=None, dashboard={"route": "template", "template": template})
-        return Dashboard(connect(cluster), cluster, "run", self.token)
+        return Dashboard(connect(cluster), cluster, "", self.token)  # at the root of its port
 
 
 @contextlib.contextmanager
