@@ -311,6 +311,11 @@ RUNS = (
             "is a link, or not of the kind that belongs there",
             "test_a_public_run_goes_on_from_no_private_checkpoint",
         ),
+        (
+            "a file of a run that would fill the memory",
+            "so it is not read",
+            "namespace/test_run_files.py::test_a_file_is_read_whole_up_to_its_limit",
+        ),
     ),
     *of(
         "namespace/runs.py",
