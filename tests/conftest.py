@@ -16,6 +16,13 @@ settings.register_profile(
 )
 settings.load_profile("factory")
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test-cluster` looks in one folder only, for the others take long to be read."""
+    for item in items:
+        if item.get_closest_marker("cluster") and "cluster" not in item.path.parent.parts:
+            raise pytest.UsageError(f"{item.nodeid} is marked cluster: move it to tests/cluster")
+
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 

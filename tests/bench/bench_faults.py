@@ -11,15 +11,10 @@ from collections import defaultdict
 from pathlib import Path
 from random import Random
 
-import pytest
-
-from factory.control import follower
-from factory.control.instance import ensure
-from factory.control.kube import cluster as kube_cluster
-from factory.settings import Settings
 from tests.bench.fault_table import Rows, again_by_kuberay, on_dead_heads, rows_of
 from tests.cluster.control_plane import running
 from tests.cluster.faults import FAULTS
+from tests.cluster.hurried import hurried_dagster
 from tests.cluster.reckoning import played
 from tests.cluster.scenes import Theatre, theatre
 
@@ -31,16 +26,11 @@ def run() -> str:
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        home = {"DAGSTER_HOME": str(folder / "home"), "FACTORY_STATE": str(folder / "state")}
         with (
-            pytest.MonkeyPatch.context() as patched,
             running("faults") as plane,
-            ensure(Settings.from_environment(home)) as instance,
+            hurried_dagster(folder) as instance,
             theatre(plane, instance, folder) as made,
         ):
-            patched.setattr(kube_cluster, "LOOK_SECONDS", 0.5)
-            patched.setattr(kube_cluster, "HURRY_SECONDS", 0.2)
-            patched.setattr(follower, "CANCEL_POLL_SECONDS", 0.5)
             rows = _played(made)
     return "\n".join(_table(rows, time.monotonic() - begun))
 

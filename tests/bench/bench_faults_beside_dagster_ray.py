@@ -13,17 +13,12 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
-import pytest
-
-from factory.control import follower
-from factory.control.instance import ensure
-from factory.control.kube import cluster as kube_cluster
-from factory.settings import Settings
-from tests.bench.peer_client import DAGSTER_RAY, LOOK_SECONDS, PeerTheatre, clear, grant, settle
+from tests.bench.peer_client import DAGSTER_RAY, PeerTheatre, clear, grant, settle
 from tests.bench.peer_dashboard import rays_own
 from tests.cluster.control_plane import running
 from tests.cluster.fault import Fault
 from tests.cluster.faults import FAULTS
+from tests.cluster.hurried import LOOK_SECONDS, hurried_dagster
 from tests.cluster.reckoning import COUNTED, Reckoning, counted, played
 from tests.cluster.scenes import Scene, Theatre, theatre
 from tests.cluster.under_way import NUMBERS
@@ -68,17 +63,12 @@ def run() -> str:
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        home = {"DAGSTER_HOME": str(folder / "home"), "FACTORY_STATE": str(folder / "state")}
         with (
-            pytest.MonkeyPatch.context() as patched,
             running("beside") as plane,
-            ensure(Settings.from_environment(home)) as instance,
+            hurried_dagster(folder) as instance,
             theatre(plane, instance, folder) as made,
             rays_own(made.told) as dashboard,
         ):
-            patched.setattr(kube_cluster, "LOOK_SECONDS", LOOK_SECONDS)
-            patched.setattr(kube_cluster, "HURRY_SECONDS", 0.2)
-            patched.setattr(follower, "CANCEL_POLL_SECONDS", 0.5)
             grant(made.account)
             rows = _rows(made, _of_the_peer(made, dashboard))
     return "\n".join(_table(rows, time.monotonic() - begun))

@@ -22,14 +22,13 @@ from factory.control.kube.submission import Submission
 from factory.namespace import Namespace
 from factory.settings import Settings
 from tests.cluster.access import Account
+from tests.cluster.hurried import LOOK_SECONDS
 from tests.cluster.launching import Launcher
 from tests.cluster.reckoning import Client
 from tests.cluster.scenes import DRIVER, Theatre
 from tests.cluster.stage import Stage
 from tests.cluster.under_way import UnderWay
 
-LOOK_SECONDS = 0.5
-"""As often as ours looks; it has one setting for all states."""
 SETTLE_SECONDS = 60.0
 
 OPENS = """
@@ -69,7 +68,7 @@ class PeerLauncher(Launcher):
         self.run = Namespace(self.settings.root).open_run("public", context.run_id)
         PipesKubeRayJobClient(
             client=RayJobClient(kube_config=self.config),
-            poll_interval=LOOK_SECONDS,
+            poll_interval=LOOK_SECONDS,  # as ours; it has one setting for all states
             address=self.dashboard,
         ).run(context=context, ray_job=self._rayjob(context.run_id))
 

@@ -13,7 +13,7 @@ from factory.control.abandoned import owner_tags
 from factory.control.adoption import acting_on_the_end
 from factory.control.clusters import Kubernetes
 from factory.control.instance import ensure
-from factory.control.kube import cluster as kube_cluster
+from factory.control.kube import pace
 from factory.control.kube.api import Patience, connect
 from factory.control.kube.backend import PATIENCE, KubernetesBackend
 from factory.control.pipes import FactoryPipesClient
@@ -174,7 +174,7 @@ def until(look: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 def _main(argument: str) -> None:
     """Launch, with looks that follow each other as fast as in a test."""
-    kube_cluster.LOOK_SECONDS, kube_cluster.HURRY_SECONDS = 0.5, 0.2
+    pace.LOOK_SECONDS, pace.HURRY_SECONDS = 0.5, 0.2
     given = json.loads(argument)
     settings = Settings.model_validate(given.pop("settings"))
     cluster = Kubernetes.model_validate(given.pop("cluster"))

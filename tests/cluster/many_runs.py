@@ -32,8 +32,8 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.dashboard import dashboard
 from tests.cluster.launching import OPEN, Launcher
 from tests.cluster.nodes import SHAPE, add_node, remove_node
+from tests.cluster.played_cluster import played_cluster
 from tests.cluster.stage import PORT, Stage, an_address, staged
-from tests.control.a_cluster import a_cluster
 from tests.control.kube.submissions import IMAGE
 
 POLL_SECONDS = 0.2
@@ -206,23 +206,8 @@ def _patient(count: int) -> Generator[None]:
 
 
 def _cluster_of(account: Account, folder: Path, count: int) -> Kubernetes:
-    token = folder / "token"
-    token.write_text(account.token())
-    return a_cluster(
-        api_server=account.plane.address,
-        ca={"file": str(account.plane.ca)},
-        token={"file": str(token)},
-        namespace=account.namespace,
-        scheduler="default",
-        nodes={"count": count, "cpus": 60, "memory_gib": 500, "network_devices": None},
-        tree={
-            "public": {"claim": None, "host_path": "/srv/public"},
-            "private": {"claim": None, "host_path": "/srv/private"},
-        },
-        pod_security="privileged",
-        queues={"training": {"priority_class": None}},
-        grace_seconds=5,
-    )
+    nodes = {"count": count, "cpus": 60, "memory_gib": 500, "network_devices": None}
+    return played_cluster(account, folder / "token", nodes=nodes, multi_node_without_gang=False)
 
 
 def _follow(argument: str, logs: str) -> Followed:

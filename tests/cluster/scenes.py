@@ -24,9 +24,9 @@ from tests.cluster.dashboard import Dashboard, dashboard
 from tests.cluster.gateway import Door, Gateway, gateway
 from tests.cluster.launching import Launcher
 from tests.cluster.nodes import add_node, remove_node
+from tests.cluster.played_cluster import played_cluster
 from tests.cluster.stage import PORT, Stage, an_address, staged
 from tests.cluster.under_way import BEFORE, NUMBERS, Launches, UnderWay
-from tests.control.a_cluster import a_cluster
 from tests.control.kube.submissions import IMAGE
 
 DRIVER = f"""
@@ -129,7 +129,6 @@ class Theatre:
         folder = self.folder / f"scene-{self.scenes}"
         (folder / "namespace").mkdir(parents=True)
         token = folder / "token"
-        token.write_text(self.account.token())
         self.told.jobs.clear()
         self.told.stopped.clear()
         self.told.stopping = set()
@@ -177,21 +176,11 @@ class Theatre:
                 "DAGSTER_HOME": str(self.folder / "home"),
             }
         )
-        cluster = a_cluster(
+        cluster = played_cluster(
+            self.account,
+            token,
             api_server=f"https://127.0.0.1:{self.door.port}",
             ca={"file": str(self.gateway.told.ca)},
-            token={"file": str(token)},
-            namespace=self.account.namespace,
-            scheduler="default",
-            multi_node_without_gang=True,
-            nodes={"count": 2, "cpus": 60, "memory_gib": 500, "network_devices": None},
-            tree={
-                "public": {"claim": None, "host_path": "/srv/public"},
-                "private": {"claim": None, "host_path": "/srv/private"},
-            },
-            pod_security="privileged",
-            queues={"training": {"priority_class": None}},
-            grace_seconds=5,
             dashboard={
                 "route": "template",
                 "template": f"http://{self.told.address}:{PORT}/{{cluster}}",

@@ -13,30 +13,28 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from factory.control import follower
 from factory.control.abandoned import end_abandoned_runs
 from factory.control.adoption import left_alone
 from factory.control.instance import ensure
-from factory.control.kube import cluster as kube_cluster
 from factory.control.kube.chain import ADOPTS
 from factory.settings import CHECKOUT, Settings
 from tests.cluster import nodes
 from tests.cluster.access import Account
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.dashboard import dashboard
+from tests.cluster.hurried import hurried
 from tests.cluster.launching import OPEN, Launcher, Outcome, until
+from tests.cluster.played_cluster import played_cluster
 from tests.cluster.stage import PORT, Stage, an_address, staged
-from tests.control.a_cluster import a_cluster
 from tests.control.kube.submissions import IMAGE
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(autouse=True)
-def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kube_cluster, "LOOK_SECONDS", 0.5)
-    monkeypatch.setattr(kube_cluster, "HURRY_SECONDS", 0.2)
-    monkeypatch.setattr(follower, "CANCEL_POLL_SECONDS", 0.5)
+def fast() -> Iterator[None]:
+    with hurried():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -74,32 +72,13 @@ def stage(west: ControlPlane, training: str, settings: Settings) -> Iterator[Sta
 
 @pytest.fixture
 def launcher(
-    west: ControlPlane,
     account: Account,
     home: dg.DagsterInstance,
     settings: Settings,
     tmp_path: Path,
     gpu_nodes: list[str],
 ) -> Launcher:
-    token = tmp_path / "token"
-    token.write_text(account.token())
-    cluster = a_cluster(
-        api_server=west.address,
-        ca={"file": str(west.ca)},
-        token={"file": str(token)},
-        namespace=account.namespace,
-        scheduler="default",
-        multi_node_without_gang=True,
-        nodes={"count": 2, "cpus": 60, "memory_gib": 500, "network_devices": None},
-        tree={
-            "public": {"claim": None, "host_path": "/srv/public"},
-            "private": {"claim": None, "host_path": "/srv/private"},
-        },
-        pod_security="privileged",
-        queues={"training": {"priority_class": None}},
-        grace_seconds=5,
-    )
-    return Launcher(settings, home, cluster, IMAGE)
+    return Launcher(settings, home, played_cluster(account, tmp_path / "token"), IMAGE)
 
 
 def check_nothing_left(stage: Stage) -> None:

@@ -5,13 +5,10 @@ from random import Random
 
 import pytest
 
-from factory.control import follower
-from factory.control.instance import ensure
-from factory.control.kube import cluster as kube_cluster
-from factory.settings import Settings
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fault import Fault
 from tests.cluster.faults import FAULTS
+from tests.cluster.hurried import hurried_dagster
 from tests.cluster.reckoning import played
 from tests.cluster.scenes import Scene, Theatre, theatre
 
@@ -32,15 +29,7 @@ def chosen() -> list[Fault[Scene]]:
 @pytest.fixture(scope="module")
 def stages(west: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
     folder = tmp_path_factory.mktemp("faults")
-    home = {"DAGSTER_HOME": str(folder / "home"), "FACTORY_STATE": str(folder / "state")}
-    with (
-        pytest.MonkeyPatch.context() as patched,
-        ensure(Settings.from_environment(home)) as instance,
-        theatre(west, instance, folder) as made,
-    ):
-        patched.setattr(kube_cluster, "LOOK_SECONDS", 0.5)
-        patched.setattr(kube_cluster, "HURRY_SECONDS", 0.2)
-        patched.setattr(follower, "CANCEL_POLL_SECONDS", 0.5)
+    with hurried_dagster(folder) as instance, theatre(west, instance, folder) as made:
         yield made
 
 

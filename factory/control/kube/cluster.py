@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from factory.control.answers import Verdict
-from factory.control.backend import Phase, State
+from factory.control.backend import State
 from factory.control.clocks import REACH_LIMIT_SECONDS
-from factory.control.kube import states
+from factory.control.kube import pace, states
 from factory.control.kube.api import Api
 from factory.control.kube.dashboard import Dashboard
 from factory.control.kube.driver_log import DriverLog
@@ -24,23 +24,14 @@ from factory.control.kube.looking import Lookout, head_of
 from factory.control.kube.objects import BEYOND_GRACE_SECONDS, Objects
 from factory.control.kube.observed import Observed
 from factory.control.kube.ownership import hand_over
+from factory.control.kube.pace import Pace
 from factory.control.kube.pods import Manifest
 from factory.control.kube.rayjob import rayjob
 from factory.control.kube.record import Record
 from factory.control.kube.submission import Submission
+from factory.control.kube.told import told
 from factory.errors import ClusterError, ClusterOutOfReach, FactoryError, RunFailed
 from factory.namespace import RunDirectory
-
-LOOK_SECONDS = 5.0
-"""Between two looks at a run that goes on, or waits."""
-
-HURRY_SECONDS = 1.0
-"""Between two looks while something is about to change: until the operator has taken it up, and
-while a pod ends."""
-
-HURRIED_LOOKS, SLOWING = 5, 1.5
-"""So many at that pace, then each so many times later than the one before: what takes long is a
-server with much to do, to whom a hundred such runs would be most of it."""
 
 ABSENT_LOOKS = 2
 """Looks, one after the other, that must not see a RayJob which was there: one may be an old one."""
@@ -49,23 +40,6 @@ LAST_WORDS_SECONDS = 20.0
 """For the end of the driver's log, before its cluster goes."""
 
 HEAD_LOG_BYTES = 2**16
-
-_PHASES: Mapping[states.Phase, Phase] = {
-    "queued": "queued",
-    "starting": "starting",
-    "running": "running",
-    "stopping": "stopping",
-    "unreachable": "unreachable",
-    "unknown": "unknown",
-}
-_VERDICTS: Mapping[Verdict, Phase] = {
-    "succeeded": "succeeded",
-    "failed": "failed",
-    "evicted": "evicted",
-    "lost": "lost",
-    "cancelled": "failed",
-    "gone": "gone",
-}
 
 
 class KubernetesCluster:
@@ -93,12 +67,11 @@ class KubernetesCluster:
         self._observed: Observed | None = None
         self._found = states.State(phase="queued")
         self._state = State(phase="queued")
-        self._next_look = 0.0
+        self._pace = Pace()
         self._absent = 0
         self._unreachable_since: float | None = None
         self._stopping = threading.Lock()
         self._hurry = threading.Event()
-        self._hurried = 0
         self._stopped = False
         attempt = submission.launch.attempt
         self._driver_log = DriverLog(
@@ -129,7 +102,7 @@ class KubernetesCluster:
 
     def poll(self) -> State:
         """Where the run is, from a look that is a few seconds old at most."""
-        if not self._state.ended and time.monotonic() >= self._next_look:
+        if not self._state.ended and self._pace.is_due:
             self._look()
         return self._state
 
@@ -184,7 +157,7 @@ class KubernetesCluster:
             return
         observed, queues = self._lookout.look(self._seen)
         if self._is_absent(observed):
-            self._look_again(hurry=True)
+            self._pace.look_again(hurry=True)
             return
         self._observed = observed
         self._seen = observed.remembered()
@@ -192,15 +165,9 @@ class KubernetesCluster:
         if found.verdict == "failed" and (given_up := self._given_up()):
             found = states.state_of(replace(observed, given_up=given_up), queues)
         self._record.note(self._seen, found, self._nodes())
-        self._found, self._state = found, _told(found)
+        self._found, self._state = found, told(found)
         hurry = self._state.phase in ("stopping", "unknown") or not observed.deployment_status
-        self._look_again(hurry=hurry)
-
-    def _look_again(self, *, hurry: bool) -> None:
-        self._hurried = self._hurried + 1 if hurry else 0
-        slower = SLOWING ** max(0, self._hurried - HURRIED_LOOKS)
-        wait = min(LOOK_SECONDS, HURRY_SECONDS * slower) if hurry else LOOK_SECONDS
-        self._next_look = time.monotonic() + wait
+        self._pace.look_again(hurry=hurry)
 
     def _have_objects(self) -> bool:
         """Make them, or take up those that are there; false while the cluster does not answer."""
@@ -232,8 +199,8 @@ class KubernetesCluster:
         blind = Observed(
             name=self._submission.name, now=datetime.now(UTC), unreachable=why, seen=self._seen
         )
-        self._state = _told(states.state_of(replace(blind, paused=self._is_paused(blind))))
-        self._look_again(hurry=True)
+        self._state = told(states.state_of(replace(blind, paused=self._is_paused(blind))))
+        self._pace.look_again(hurry=True)
 
     def _is_absent(self, observed: Observed) -> bool:
         """Whether a RayJob that was there is not, for the first time."""
@@ -292,13 +259,13 @@ class KubernetesCluster:
                     job = dashboard.job_status(self._job_id())
                     if job is None or job.ended:
                         return
-                    self._hurry.wait(HURRY_SECONDS)
+                    self._hurry.wait(pace.HURRY_SECONDS)
         elif self._found.verdict in ("evicted", "lost"):
             while time.monotonic() < deadline and not self._hurry.is_set():
                 observed, _ = self._lookout.look(self._seen, thorough=True)
                 if observed.unreachable or not any(map(is_leaving, observed.pods or ())):
                     return
-                self._hurry.wait(HURRY_SECONDS)
+                self._hurry.wait(pace.HURRY_SECONDS)
 
     def _last_words_seconds(self) -> float:
         """A driver that never ran has said nothing, and a head that is gone says nothing more."""
@@ -325,13 +292,3 @@ class KubernetesCluster:
             self._record.end(self._seen, ended, reason, words)
         grace = self._submission.cluster.grace_seconds
         self._objects.remove(grace + BEYOND_GRACE_SECONDS)
-
-
-def _told(found: states.State) -> State:
-    return State(
-        phase=_VERDICTS[found.verdict] if found.verdict else _PHASES.get(found.phase, "unknown"),
-        reason=found.reason,
-        advice=found.advice,
-        evidence=found.evidence,
-        exit_code=found.exit_code,
-    )

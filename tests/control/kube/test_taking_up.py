@@ -11,6 +11,7 @@ import dagster as dg
 import pytest
 
 from factory.control.kube import cluster as kube_cluster
+from factory.control.kube import pace
 from factory.control.kube.api import Patience, connect
 from factory.control.kube.cluster import KubernetesCluster
 from factory.control.kube.handles import Handle, Journal
@@ -112,8 +113,8 @@ class Cluster:
 
 @pytest.fixture(autouse=True)
 def at_every_poll(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kube_cluster, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(kube_cluster, "HURRY_SECONDS", 0.0)
+    monkeypatch.setattr(pace, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(pace, "HURRY_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -226,10 +227,10 @@ def test_a_rayjob_in_the_way_that_goes_at_once_is_no_refusal(cluster: Cluster) -
 def test_a_server_that_takes_long_is_asked_less_and_less_often(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kube_cluster, "LOOK_SECONDS", 5.0)
-    monkeypatch.setattr(kube_cluster, "HURRY_SECONDS", 1.0)
+    monkeypatch.setattr(pace, "LOOK_SECONDS", 5.0)
+    monkeypatch.setattr(pace, "HURRY_SECONDS", 1.0)
     now = 0.0
-    monkeypatch.setattr(kube_cluster, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(pace, "time", SimpleNamespace(monotonic=lambda: now))
     followed, looks = cluster.followed(), list[float]()
     while now < 60:  # KubeRay's operator does nothing with it
         before = len(cluster.server.requests)
