@@ -16,6 +16,7 @@ settings.register_profile(
 )
 settings.load_profile("factory")
 
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`make test-cluster` looks in one folder only, for the others take long to be read."""
     for item in items:

@@ -21,6 +21,7 @@ from factory.keys import parse
 from factory.namespace import Namespace, RunDirectory
 from factory.namespace.attempts import last_attempt
 from factory.namespace.checkpoints import complete_checkpoints
+from factory.namespace.manifest import wrong_fields
 from factory.namespace.run_files import contents
 from factory.namespace.runs import record_path
 from factory.reports import RunRecord
@@ -91,10 +92,13 @@ def _began_as(run: RunDirectory) -> Launch:
         )
     try:
         return RunRecord.model_validate_json(contents(run.path, record.name)).launch
-    except (OSError, NamespaceError, ValidationError) as error:
-        raise GateRefused(
-            f"{record} cannot be read, so nobody knows which data {run} began with: {error}"
-        ) from error
+    except ValidationError as error:
+        problem = f"wrong: {wrong_fields(error)}"
+    except (OSError, NamespaceError) as error:
+        problem = str(error).rstrip(".")
+    raise GateRefused(
+        f"{record} cannot be read ({problem}), so nobody knows which data {run} began with."
+    )
 
 
 def _mix_lock(run: RunDirectory, first: Launch) -> str:

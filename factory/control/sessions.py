@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError, field_validator
 
 from factory.control.processes import Process, end_all
 from factory.errors import RunFailed
+from factory.namespace.manifest import wrong_fields
 from factory.namespace.owner import Owner, this_process
 
 SOCKET_ROOT = Path("/tmp")  # noqa: S108  a session's own directory in it is made with mode 0700
@@ -105,10 +106,10 @@ class Sessions:
             except ValidationError as error:
                 _log.warning(
                     "%s is not a session's record and is passed over. Look for processes in %s, "
-                    "then remove it. %s",
+                    "then remove it. Wrong in it: %s.",
                     path,
                     self._socket_root,
-                    error,
+                    wrong_fields(error),
                 )
         return found
 

@@ -127,5 +127,7 @@ def _problems(error: ValidationError) -> str:
     lines: list[str] = []
     for problem in error.errors(include_url=False):
         name = ".".join(map(str, problem["loc"]))
-        lines.append(f"{name}={problem['input']!r}: {problem['msg']}.")
+        lines.append(
+            f"{name}={problem['input']!r}: {problem['msg'].removeprefix('Value error, ')}."
+        )
     return "\n".join(lines)

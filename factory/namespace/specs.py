@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from factory.errors import NamespaceError, SpecError
 from factory.namespace.attempts import last_attempt
+from factory.namespace.manifest import wrong_fields
 from factory.namespace.run_files import contents
 from factory.namespace.runs import RunDirectory
 from factory.spec import RunSpec
@@ -37,8 +38,11 @@ def last_spec(run: RunDirectory) -> RunSpec:
             return RunSpec.model_validate_json(contents(run.path, name))
         except FileNotFoundError:
             continue
-        except (OSError, NamespaceError, ValidationError) as error:
-            raise SpecError(f"{run.path / name} cannot be read: {error}") from error
+        except ValidationError as error:
+            problem = f"wrong: {wrong_fields(error)}"
+        except (OSError, NamespaceError) as error:
+            problem = str(error)
+        raise SpecError(f"{run.path / name} cannot be read ({problem.rstrip('.')}).")
     raise SpecError(f"{run} left no spec, so it never began. Launch it again.")
 
 

@@ -42,6 +42,10 @@ class Patience:
     first_wait_seconds: float = 0.5
 
 
+SOMEBODY_WAITS = Patience(connect_seconds=5, answer_seconds=20, budget_seconds=10)
+"""For what is asked at a terminal."""
+
+
 class Api:
     """The API server of one cluster."""
 

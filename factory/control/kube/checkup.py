@@ -14,15 +14,12 @@ from typing import Any
 
 from factory.control.checklist import Line, failed
 from factory.control.clusters import Kubernetes
-from factory.control.kube.api import Api, Patience, connect
+from factory.control.kube.api import SOMEBODY_WAITS, Api, connect
 from factory.control.kube.check_lines import Facts, Looked, Unseen, lines
 from factory.control.kube.credentials import expiry
 from factory.control.kube.fields import mapping, name, objects, text
 from factory.control.kube.rights import Right, needed
 from factory.errors import ClusterError, ClusterRefused
-
-PATIENCE = Patience(connect_seconds=5, answer_seconds=20, budget_seconds=10)
-"""Somebody waits for the table."""
 
 _KAI = "scheduling.run.ai"
 _NOT_FOUND, _UNAUTHORIZED = 404, 401
@@ -35,7 +32,7 @@ def checkup(
     """The lines of the table. What cannot be asked ends it, as the line that failed."""
     what = "access"
     try:
-        api = connected(cluster) if connected else connect(cluster, patience=PATIENCE)
+        api = connected(cluster) if connected else connect(cluster, patience=SOMEBODY_WAITS)
         what = "token"
         token = api.token()
         what = "address"
@@ -92,7 +89,7 @@ def _certificate_ends(api: Api) -> datetime | None:
     try:
         host, port = where.hostname or "", where.port or 443
         with (
-            socket.create_connection((host, port), PATIENCE.connect_seconds) as plain,
+            socket.create_connection((host, port), SOMEBODY_WAITS.connect_seconds) as plain,
             api.tls().wrap_socket(plain, server_hostname=host) as link,
         ):
             ends = mapping(link.getpeercert()).get("notAfter")

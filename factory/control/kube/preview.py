@@ -15,7 +15,7 @@ from factory import discovery
 from factory.control.clusters import Kubernetes, cluster
 from factory.control.code_identity import code_identity
 from factory.control.jobs import job_specs
-from factory.control.kube.api import Api, connect
+from factory.control.kube.api import SOMEBODY_WAITS, Api, connect
 from factory.control.kube.pods import Manifest
 from factory.control.kube.rayjob import rayjob
 from factory.control.kube.submission import Submission
@@ -72,7 +72,11 @@ def preview(
     return Preview(rayjob(submission), where)
 
 
-def validate(made: Preview, connected: Callable[[Kubernetes], Api] = connect) -> None:
+def _connect(cluster: Kubernetes) -> Api:
+    return connect(cluster, patience=SOMEBODY_WAITS)
+
+
+def validate(made: Preview, connected: Callable[[Kubernetes], Api] = _connect) -> None:
     """Let the API server check it as strictly as it can; nothing is created.
 
     Raises:

@@ -14,7 +14,15 @@ from typing import Any
 from urllib3 import PoolManager, Timeout
 from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
-from urllib3.exceptions import HTTPError, SSLError
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+    ProtocolError,
+    ReadTimeoutError,
+    SSLError,
+)
 from urllib3.response import BaseHTTPResponse, HTTPResponse
 
 from factory.control.kube.api_answers import Answer, unproved
@@ -27,6 +35,15 @@ BLOCK_BYTES = 1 << 16
 
 _BROKEN = (HTTPError, HTTPException, OSError, ValueError, RecursionError)
 """What comes of a connection that ends, and of what is no HTTP. Their text can hold headers."""
+
+_WORDS: Mapping[type[Exception], str] = {
+    NameResolutionError: "its name has no address",
+    NewConnectionError: "nothing takes a connection there",
+    ConnectTimeoutError: "no connection was made in time",
+    ReadTimeoutError: "it did not answer in time",
+    ProtocolError: "the connection was cut",
+}
+"""The narrow ones first: some are kinds of those after them."""
 
 
 class Wire:
@@ -63,13 +80,18 @@ class Wire:
         except _BROKEN as error:
             if isinstance(error, SSLError) and not sent.problem:
                 return unproved(error)
-            return Answer(0, problem=sent.problem or type(error).__name__)
+            return Answer(0, problem=sent.problem or _words(error))
         finally:
             _under_way.reset(before)
 
     def close(self) -> None:
         """Let go of the connections."""
         self._pool.clear()
+
+
+def _words(error: Exception) -> str:
+    known = (words for kind, words in _WORDS.items() if isinstance(error, kind))
+    return next(known, type(error).__name__)
 
 
 class _Sent:
