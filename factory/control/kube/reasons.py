@@ -57,11 +57,16 @@ _WAITING = {
 }
 _AT_ONCE = frozenset({"InvalidImageName", "ErrImageNeverPull", "SignatureValidationFailed"})
 
-_ENDED = {
-    "OOMKilled": ("was killed for want of memory", _MEMORY),
+_UNSTARTED = {
     "ContainerCannotRun": ("could not be run", _START),
     "StartError": ("could not be started", _START),
 }
+_NEVER_STARTS = re.compile(r'exec: "|exec format error|unable to find (user|group)')
+"""How runc says that the image is wrong. What else stops a start may pass: a kubelet or a runtime
+that is restarted meanwhile lets it fail too, and the kubelet then starts the container again."""
+
+STARTS = 3
+"""A container that did not start, or ended, more often than that will not do well."""
 _TROUBLES_OF_A_START = frozenset({"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"})
 
 
@@ -109,6 +114,7 @@ def _is_head(pod: Object) -> bool:
 def _of(pod: Object, observed: Observed) -> Iterator[Trouble]:
     yield from _outgrown(pod)
     for container in containers(pod):
+        yield from _has_not_started(pod, container)
         yield from _waits(pod, container, observed)
         yield from _has_ended(pod, container)
 
@@ -152,7 +158,7 @@ def _has_lasted(
     if reason in _AT_ONCE or ("Pull" in reason and _HOPELESS.search(message)):
         return True
     if reason == "CrashLoopBackOff":  # the time between two ends says nothing, their number does
-        return count(container, "restartCount") > 2
+        return count(container, "restartCount") >= STARTS
     began = _began(name(pod), observed.events) or moment(pod, "status", "startTime")
     return began is not None and observed.now - began >= PATIENCE
 
@@ -171,23 +177,44 @@ def _began(pod: str, events: Sequence[Object]) -> datetime | None:
 def _has_ended(pod: Object, container: Object) -> Iterator[Trouble]:
     for when in ("state", "lastState"):
         state = mapping(container, when, "terminated")
-        reason = text(state, "reason")
-        if reason in _ENDED:
-            words, advice = _ENDED[reason]
+        if text(state, "reason") == "OOMKilled":
+            words = f"was killed for want of memory ({_end(state)})"
             yield Trouble(
                 pod=name(pod),
-                reason=reason,
-                words=f"{name(pod)} {words} ({reason}, exit code {count(state, 'exitCode')})",
-                advice=advice,
+                reason="OOMKilled",
+                words=f"{name(pod)} {words}",
+                advice=_MEMORY,
                 ends=True,
             )
             return
 
 
+def _has_not_started(pod: Object, container: Object) -> Iterator[Trouble]:
+    if mapping(container, "state", "running"):
+        return
+    for when in ("state", "lastState"):
+        state = mapping(container, when, "terminated")
+        reason, message = text(state, "reason"), text(state, "message")
+        if reason not in _UNSTARTED:
+            continue
+        again = count(container, "restartCount") >= STARTS
+        words, advice = _UNSTARTED[reason]
+        yield Trouble(
+            pod=name(pod),
+            reason=reason,
+            words=f"{name(pod)} {words} ({_end(state)}{f': {short(message)}' if message else ''})",
+            advice=advice,
+            ends=again or _NEVER_STARTS.search(message) is not None,
+        )
+        return
+
+
 def _last_end(container: Object) -> str:
     state = mapping(container, "lastState", "terminated")
-    if not state:
-        return ""
+    return _end(state) if state else ""
+
+
+def _end(state: Object) -> str:
     return f"{text(state, 'reason') or 'ended'}, exit code {count(state, 'exitCode')}"
 
 

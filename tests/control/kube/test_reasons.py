@@ -103,6 +103,42 @@ def test_a_container_that_ends_again_and_again() -> None:
     assert "Error, exit code 2" in state.reason
 
 
+NO_SUCH_COMMAND = 'unable to start container process: exec: "ray": executable file not found'
+
+
+def unstarted(message: str, *, restarts: int = 0, now: str = "terminated") -> list:
+    ended = {"reason": "StartError", "exitCode": 128, "message": message}
+    state = {"terminated": ended} if now == "terminated" else {now: {"reason": "CrashLoopBackOff"}}
+    last = {} if now == "terminated" else {"terminated": ended}
+    status = {"name": "ray", "state": state, "lastState": last, "restartCount": restarts}
+    workers = [made.pod(number=1, containerStatuses=[status]), made.pod(number=2)]
+    return [made.pod("head"), *workers]
+
+
+@pytest.mark.parametrize("now", ["terminated", "waiting"])
+def test_a_start_that_was_interrupted_is_waited_for(now: str) -> None:
+    """So it is when a kubelet or containerd is restarted; the container is started again."""
+    state = starting(unstarted("failed to create shim task: context canceled", now=now))
+    assert (state.phase, state.verdict) == ("starting", None)
+    assert "could not be started (StartError, exit code 128: failed to create" in state.reason
+    state = starting(unstarted("context canceled", restarts=3, now=now))
+    assert state.verdict == "failed"
+
+
+@pytest.mark.parametrize("now", ["terminated", "waiting"])
+def test_a_command_that_is_not_there_ends_it_at_once(now: str) -> None:
+    state = starting(unstarted(NO_SUCH_COMMAND, now=now))
+    assert state.verdict == "failed"
+    assert "executable file not found" in state.reason
+    assert "image's command" in state.advice
+
+
+def test_a_container_that_runs_after_all_is_no_trouble() -> None:
+    state = starting(unstarted("context canceled", restarts=1, now="running"))
+    assert (state.phase, state.verdict) == ("starting", None)
+    assert "StartError" not in state.reason
+
+
 def test_normal_waiting_is_no_trouble() -> None:
     for reason in ("PodInitializing", "ContainerCreating", "", "Bored"):
         assert starting(one(reason, since=6000)).phase == "starting"
