@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.control import local
+from factory.control import local, local_cluster
 from factory.control.local import LocalBackend
 from factory.control.processes import members
 from factory.control.sessions import SOCKET_ROOT, Session, Sessions
@@ -240,7 +240,7 @@ def test_the_next_start_ends_what_was_left_when_its_holder_was_killed_too(
     [holder] = [
         process
         for process in members(session.id, session.directory)
-        if local.head.__name__ in process.command
+        if local_cluster.head.__name__ in process.command
     ]
     os.kill(holder.pid, signal.SIGSTOP)  # so that it cannot notice between the two
     owner.kill()
@@ -274,7 +274,7 @@ def test_a_cluster_that_dies_under_a_run_fails_it(factory: Factory) -> None:
 def test_ray_that_cannot_start_is_explained(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "OBJECT_STORE_BYTES", 1)  # Ray wants 75 MB
+    monkeypatch.setattr(local_cluster, "OBJECT_STORE_BYTES", 1)  # Ray wants 75 MB
     run = Namespace(settings.root).open_run("public", "run-1")
     backend = LocalBackend(settings, driver=(sys.executable, "-c", "import time; time.sleep(600)"))
     cluster = backend.start(launch_of("run-1"), run)
@@ -318,7 +318,7 @@ def test_what_is_missing_before_a_start_is_named(
     with pytest.raises(RunFailed, match="Make room"):
         backend.start(launch_of("run-1"), run)
     monkeypatch.undo()
-    monkeypatch.setattr(local.sys, "executable", "/no/python")
+    monkeypatch.setattr(local_cluster.sys, "executable", "/no/python")
     with pytest.raises(RunFailed, match="/no/python cannot be started"):
         backend.start(launch_of("run-1"), run)
     assert Sessions(settings.state).all() == []
@@ -326,14 +326,14 @@ def test_what_is_missing_before_a_start_is_named(
 
 def test_a_port_is_nobody_elses_until_it_is_used() -> None:
     with ThreadPoolExecutor(16) as pool:
-        held = list(pool.map(lambda _: local._hold_port(), range(200)))
+        held = list(pool.map(lambda _: local_cluster._hold_port(), range(200)))
     try:
         ports = {each.getsockname()[1] for each in held}
         assert len(ports) == 200
-        with local.socket.socket() as other, pytest.raises(OSError, match="in use"):
-            other.bind((local.ADDRESS, next(iter(ports))))
-        server = local.socket.socket()
-        server.setsockopt(local.socket.SOL_SOCKET, local.socket.SO_REUSEADDR, 1)
+        with local_cluster.socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind((local_cluster.ADDRESS, next(iter(ports))))
+        server = local_cluster.socket.socket()
+        server.setsockopt(local_cluster.socket.SOL_SOCKET, local_cluster.socket.SO_REUSEADDR, 1)
         server.bind(("", next(iter(ports))))  # as Ray's server does
         server.listen()
         server.close()
