@@ -17,9 +17,14 @@ demo: setup  ## Make a dataset, train on it, print what happened (about 3 minute
 dev: setup  ## The Dagster UI on the demo's instance and definitions
 	@$(BIN)/factory dev
 
+REACHED := .pytest_cache/reached
+WATCHED := REFUSALS_REACHED=$(REACHED) $(BIN)/python -m pytest -p tests.data.mutations.reached
+
 test: setup  ## Every test that needs neither a GPU nor a Kubernetes
-	$(BIN)/pytest -n 2 --dist loadgroup
-	$(BIN)/pytest -n 2 --dist loadfile -m "slow and not gpu and not cluster" --durations=15
+	rm -rf $(REACHED)
+	$(WATCHED) -n 2 --dist loadgroup
+	$(WATCHED) -n 2 --dist loadfile -m "slow and not gpu and not cluster" --durations=15
+	$(BIN)/python -m tests.data.mutations.unreached $(REACHED)
 
 test-cluster: setup  ## The tests that need a real Kubernetes, which the first time takes half an hour to build
 	scripts/setup-cluster

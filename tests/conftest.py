@@ -27,10 +27,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
+def shared_folder() -> Path:
+    """Where real, openly licensed inputs may be: they are not part of the project."""
+    return Path(os.environ.get("FACTORY_SHARED_DATA", CHECKOUT.parent / "shared" / "data"))
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Real, openly licensed inputs kept beside the checkout; they are not part of the project."""
-    folder = Path(os.environ.get("FACTORY_SHARED_DATA", CHECKOUT.parent / "shared" / "data"))
+    """The real inputs, beside the checkout."""
+    folder = shared_folder()
     if not folder.is_dir():
         pytest.skip(f"real inputs are not on this machine: {folder} (set FACTORY_SHARED_DATA)")
     return folder

@@ -2,9 +2,8 @@
 
 import ast
 import json
-import subprocess
-import sys
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,9 +11,9 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from tests.data.mutations import page
-from tests.data.mutations.refusal import Refusal
 from tests.data.mutations.sites import modules, reasons, sites
 from tests.data.mutations.table import REFUSALS
+from tests.data.mutations.unreached import unreached
 
 ONLY_REASONS = ("factory/data/formats/faults.py", "factory/data/images/reasons.py")
 """Modules that hold reasons which others give."""
@@ -28,10 +27,6 @@ PASSED_ON = (
     ("factory/discovery/files.py", "… is not a Python file."),
 )
 """Places that add a name to what another one says; and one that only a defect would reach."""
-
-IN_ANOTHER_PROCESS = (
-    "tests/namespace/test_retention.py::test_an_account_that_may_not_read_everything_is_refused",
-)
 
 
 def test_every_refusal_of_the_code_is_in_it() -> None:
@@ -65,42 +60,15 @@ def test_the_page_is_renewed() -> None:
     assert written == page.text(), "python -m tests.data.mutations.page writes it"
 
 
-@pytest.mark.slow
-def test_every_test_reaches_what_it_is_named_for(tmp_path: Path, shared_data: Path) -> None:
-    """Some of them read the real inputs."""
-    found = tmp_path / "reached.json"
-    tests = sorted({one.test for one in REFUSALS} - set(IN_ANOTHER_PROCESS))
-    command = [sys.executable, "-m", "pytest", "-p", "tests.data.mutations.reached", "-q"]
-    result = subprocess.run(
-        [*command, "-m", "not gpu and not cluster", *tests],
-        cwd=CHECKOUT,
-        env={**_environment(), "FACTORY_REACHED": str(found)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stdout[-3_000:]
-    reached = json.loads(found.read_bytes())
-    missed = [one for one in REFUSALS if one.test in tests and not _is_reached(one, reached)]
-    assert not missed, "\n".join(f"{one.test}: {one.module}: {one.says!r}" for one in missed)
-
-
-def _is_reached(one: Refusal, reached: dict[str, dict[str, list[tuple[str, object]]]]) -> bool:
-    lines = {site.first for site in sites(one.module) if one.says in site.text}
-    for test, seen in reached.items():
-        if test.partition("[")[0] != one.test:
-            continue
-        if any(module == one.module and line in lines for module, line in seen["lines"]):
-            return True
-        if any(one.says in str(said) for module, said in seen["said"]):
-            return True
-    return False
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+def test_a_test_that_does_not_get_there_is_told(tmp_path: Path) -> None:
+    one, other = REFUSALS[0], REFUSALS[1]
+    line = next(site.first for site in sites(one.module) if one.says in site.text)
+    seen = {one.test: {"lines": [(one.module, line)], "said": []}}
+    (tmp_path / "of-one-process.json").write_text(json.dumps(seen))
+    told = f"{other.test}: {other.module}: {other.says!r}"
+    assert unreached(tmp_path, [one, replace(other, test="elsewhere")]) == [
+        told.replace(other.test, "elsewhere")
+    ]
 
 
 def _exists(test: str) -> bool:

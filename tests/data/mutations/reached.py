@@ -1,12 +1,15 @@
-"""A plugin of pytest that records which refusals each test reaches.
+"""A plugin of pytest that records which refusals each test reaches: `make test` runs with it.
 
 For every test: the lines of refusals that ran, and the errors that went through a module of the
-factory with what they said. `FACTORY_REACHED` names the file it writes, as JSON.
+factory with what they said. `REFUSALS_REACHED` names the folder to which each process of pytest
+writes a file, as JSON; `unreached` reads them. An event is cheap: Python reports a line that is
+none of these once and then no more.
 """
 
 import json
 import os
 import sys
+import uuid
 from collections.abc import Generator
 from pathlib import Path
 from types import CodeType
@@ -20,16 +23,19 @@ from tests.data.mutations.sites import modules, sites
 WATCH = sys.monitoring
 TOOL = 4
 FACTORY = f"{CHECKOUT}/"
+FOLDER = "REFUSALS_REACHED"
 
 _lines: dict[str, dict[int, int]] = {}
 """For each module, of the lines of its refusals, where the refusal begins."""
 
 _reached: dict[str, dict[str, Any]] = {}
 _now: list[str] = []
+_folders: list[Path] = []
 
 
 def pytest_configure() -> None:
     """Begin to watch."""
+    _folders.append(Path(os.environ[FOLDER]).absolute())
     for module in modules():
         spans = [(one.first, one.last) for one in sites(module)]
         _lines[FACTORY + module] = {
@@ -43,8 +49,8 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Note whose doing it is."""
-    _now[:] = [item.nodeid]
+    """Note whose doing it is; xdist may have added a group to the name."""
+    _now[:] = [item.nodeid.partition("[")[0].partition("@")[0]]
     done = yield
     _now.clear()
     return done
@@ -58,7 +64,9 @@ def pytest_unconfigure() -> None:
         test: {"lines": sorted(one["lines"]), "said": sorted(one["said"])}
         for test, one in _reached.items()
     }
-    Path(os.environ["FACTORY_REACHED"]).write_text(json.dumps(seen))
+    for folder in _folders:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{uuid.uuid4().hex}.json").write_text(json.dumps(seen))
 
 
 def _line(code: CodeType, line: int) -> object:
