@@ -65,6 +65,7 @@ class KubernetesCluster:
         """Whether anything may be on the cluster."""
         self._seen = record.seen
         self._observed: Observed | None = None
+        """The last look that was answered."""
         self._found = states.State(phase="queued")
         self._state = State(phase="queued")
         self._pace = Pace()
@@ -159,8 +160,7 @@ class KubernetesCluster:
         if self._is_absent(observed):
             self._pace.look_again(hurry=True)
             return
-        self._observed = observed
-        self._seen = observed.remembered()
+        self._keep(observed)
         found = states.state_of(replace(observed, paused=self._is_paused(observed)), queues)
         if found.verdict == "failed" and (given_up := self._given_up()):
             found = states.state_of(replace(observed, given_up=given_up), queues)
@@ -187,13 +187,23 @@ class KubernetesCluster:
                 self._state = State(phase="failed", reason=str(error).rstrip("."))
             return False
         except RunFailed as error:
-            self._asked = False  # what is there is not this attempt's to remove
-            words = f"{self._submission.name} is of another run"
-            self._record.end(self._seen, "failed", str(error), words)
+            self._leave_alone(error)
             raise
         self._seen = replace(self._seen, existed=True)
         self._record.made(self._seen)
         return True
+
+    def _leave_alone(self, error: RunFailed) -> None:
+        """What is there is not this attempt's to remove."""
+        self._asked = False
+        words = f"{self._submission.name} is of another run"
+        self._record.end(self._seen, "failed", str(error), words)
+
+    def _keep(self, observed: Observed) -> None:
+        """One that was not answered shows nothing, and takes nothing from what was seen before."""
+        if not observed.unreachable:
+            self._observed = observed
+        self._seen = observed.remembered()
 
     def _unreached(self, why: str) -> None:
         blind = Observed(
@@ -251,6 +261,7 @@ class KubernetesCluster:
         """Tell a driver that runs to stop; give pods that are told to stop the time to save."""
         deadline = time.monotonic() + grace_seconds
         if not self._found.ended and grace_seconds:  # KubeRay is some seconds behind the driver
+            self._find_driver(deadline)
             dashboard = self._dashboard()
             with contextlib.suppress(ClusterError):
                 if dashboard is None or not dashboard.stop_job(self._job_id()):
@@ -266,6 +277,30 @@ class KubernetesCluster:
                 if observed.unreachable or not any(map(is_leaving, observed.pods or ())):
                     return
                 self._hurry.wait(pace.HURRY_SECONDS)
+
+    def _find_driver(self, deadline: float) -> None:
+        """Look for one that no look has shown, once the cluster answers.
+
+        Raises:
+            RunFailed: what is there is not this attempt's.
+        """
+        while not (self._objects.token and self._job_id()) and not self._is_answered():
+            if time.monotonic() >= deadline or self._hurry.wait(pace.HURRY_SECONDS):
+                return
+
+    def _is_answered(self) -> bool:
+        """Take up what there is, without making any; false where nobody says what there is."""
+        try:
+            if not self._objects.token:
+                self._objects.find()
+        except RunFailed as error:
+            self._leave_alone(error)
+            raise
+        except ClusterError:
+            return False
+        observed, _ = self._lookout.look(self._seen)
+        self._keep(observed)
+        return not observed.unreachable
 
     def _last_words_seconds(self) -> float:
         """A driver that never ran has said nothing, and a head that is gone says nothing more."""

@@ -1,6 +1,7 @@
 """An attempt that another process has begun, or that is not this one's at all."""
 
 import itertools
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,16 +43,23 @@ class Cluster:
     conflicts: bool = False
     """Whether there is a RayJob of that name, for the next creation only."""
     there: dict[str, Any] = field(default_factory=dict[str, Any])
+    pods: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    stopped_before: list[list[str]] = field(default_factory=list[list[str]])
+    """What Ray was told to stop, at each deletion."""
 
     def answer(self, request: Request) -> Reply:
         if self.refuses:
             return Reply(self.refuses, {"message": "the test says no"})
         path = request.path.partition("?")[0]
         if request.method == "DELETE":
+            self.stopped_before.append(list(self.head.stopped))
+            self.pods.clear()
             self.there.pop(path, None)
             return Reply()
         if request.method == "POST":
             return self.create(f"{path}/{request.body['metadata']['name']}", request.body)
+        if path.endswith("/pods"):
+            return Reply(body={"items": self.pods})
         if "?" in request.path:
             return Reply(body={"items": []})
         return Reply(body=self.there[path]) if path in self.there else Reply(404)
@@ -80,6 +88,20 @@ class Cluster:
             f"/apis/ray.io/v1/namespaces/{space}/rayjobs/{name}": job,
             f"/api/v1/namespaces/{space}/secrets/{self.chosen.secret_name}": token,
         }
+
+    def runs(self) -> Job:
+        """The attempt's objects are there, and its driver goes on."""
+        self.has()
+        (job,) = (there for path, there in self.there.items() if "/rayjobs/" in path)
+        started = {"rayJobInfo": {"startTime": "2026-01-01T00:00:00Z"}}
+        job["status"] |= {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING", **started}
+        labels = {"ray.io/node-type": "head", "ray.io/cluster": "ray-1"}
+        spec, status = {"nodeName": "node-a"}, {"phase": "Running"}
+        made = {"name": "ray-1-head", "uid": "u-1", "labels": labels}
+        self.pods = [{"metadata": made, "spec": spec, "status": status}]
+        self.head.jobs["job-1"] = Job("job-1", "python -m factory.training", status="RUNNING")
+        self.head.jobs["job-1"].log.data = b"the last line\n"
+        return self.head.jobs["job-1"]
 
     def followed(self, handle: Handle | None = None) -> KubernetesCluster:
         """By a process that has just begun."""
@@ -275,3 +297,69 @@ def test_what_was_left_is_not_stopped_afterwards(cluster: Cluster) -> None:
     followed.stop(1.0)
     assert cluster.asked("DELETE") == []
     assert len(cluster.there) == 2
+
+
+def test_after_a_look_that_was_not_answered_a_cancelled_driver_is_told_to_stop(
+    cluster: Cluster,
+) -> None:
+    cluster.runs()
+    followed = cluster.followed(cluster.handle())
+    assert followed.poll().phase == "running"
+    cluster.refuses = 503
+    assert followed.poll().phase == "unreachable"
+    assert followed.facts()["nodes"] == "node-a"
+    cluster.refuses = 0
+    followed.stop(30.0)
+    assert cluster.stopped_before[0] == ["job-1"]
+    assert followed.log.read_bytes() == b"the last line\n"
+    assert (cluster.run.path / "logs/ray/ray-1-head.log").is_file()
+    assert cluster.there == {}
+
+
+@pytest.mark.parametrize("refusals", [0, 1, 3])
+def test_nor_is_one_killed_that_was_taken_up_and_never_looked_at(
+    cluster: Cluster, refusals: int
+) -> None:
+    cluster.runs()
+    followed = cluster.followed(cluster.handle())
+    cluster.server.replies = [Reply(503) for _ in range(refusals)]
+    followed.stop(30.0)
+    assert cluster.stopped_before[0] == ["job-1"]
+    assert followed.log.read_bytes() == b"the last line\n"
+    assert cluster.there == {}
+
+
+def test_a_server_that_stays_away_is_waited_for_until_the_grace_time_is_over(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_cluster, "BEYOND_GRACE_SECONDS", -1000.0)
+    cluster.runs()
+    followed = cluster.followed(cluster.handle())
+    cluster.refuses = 503
+    began = time.monotonic()
+    with pytest.raises(RunFailed, match="this is left"):
+        followed.stop(0.3)
+    assert 0.3 <= time.monotonic() - began < 20
+    with pytest.raises(RunFailed, match="this is left"):
+        followed.stop(0.0)
+    assert cluster.head.stopped == []
+    followed.leave()
+
+
+def test_a_driver_that_never_came_is_not_waited_for(cluster: Cluster) -> None:
+    followed = cluster.followed(cluster.handle())
+    began = time.monotonic()
+    followed.stop(600.0)
+    assert time.monotonic() - began < 60
+    assert cluster.head.stopped == []
+
+
+def test_what_is_another_runs_is_left_alone_also_where_no_look_has_shown_it(
+    cluster: Cluster,
+) -> None:
+    cluster.has({OWNER: "somebody-else"})
+    followed = cluster.followed(cluster.handle())
+    with pytest.raises(RunFailed, match="left alone"):
+        followed.stop(1.0)
+    followed.stop(0.0)
+    assert cluster.asked("DELETE") == []
