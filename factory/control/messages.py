@@ -3,7 +3,8 @@
 `training.messages` writes the chunks. The reader has no thread: the client calls `pump`. What was
 handled is remembered in a cursor file beside the chunks, so a reader that starts again passes over
 what its predecessor showed; results, which Dagster takes only when the step ends, are collected
-again. A chunk that cannot be read is shown as an error and never passed over in silence.
+again. A chunk that cannot be read, or never came, is shown as an error and never passed over in
+silence: what came after it is read.
 
 Free text of a private run (log messages, what an exception said) is not given to Dagster, whose
 storage has other readers; it stays in the chunks. Phases and steps hold no data and are shown.
@@ -13,7 +14,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +22,7 @@ from typing import Any, cast
 import dagster as dg
 from dagster_pipes import PIPES_PROTOCOL_VERSION_FIELD, PipesException, PipesMessage, PipesParams
 
+from factory.control.chunks import is_there, numbers_after
 from factory.control.page import Page
 from factory.errors import FactoryError, NamespaceError
 from factory.namespace import RunDirectory
@@ -37,6 +39,9 @@ LARGEST_CURSOR_BYTES = 64 << 20
 LOOK_AGAIN_SECONDS = 5.0
 """A network file system may remember that a file was not there; listing its directory corrects it,
 and shows whether a later chunk has come without this one."""
+
+GAPS_NAMED = 20
+"""Of those that a file server leaves there are few; a pod can make a million."""
 
 _CURSOR_LINE = re.compile(rb"\d{1,12}\n")
 _FREE_TEXT = frozenset({"log", "log_external_stream"})
@@ -115,7 +120,11 @@ class NamespaceMessageReader(dg.PipesMessageReader):
             self._next += 1
 
     def finish(self, patience_seconds: float) -> None:
-        """Handle what is left; wait for the closing message, which a file server may show late."""
+        """Handle what is left, also behind chunks that are missing.
+
+        The closing message is waited for, because a file server may show it late; and so is what is
+        missing, because nothing is read before it while it may come.
+        """
         deadline = time.monotonic() + patience_seconds
         while True:
             self._looked_at = float("-inf")
@@ -123,16 +132,37 @@ class NamespaceMessageReader(dg.PipesMessageReader):
             if self.closed or time.monotonic() >= deadline:
                 break
             time.sleep(0.1)
-        if later := self._later_chunks():
-            self._unreadable(
-                f"{chunk_name(self._next)} is missing, but {', '.join(later[:3])} came after it"
-            )
+        try:
+            self._read_behind_gaps()
+        except OSError as error:
+            self._warn_once(f"Messages may be missing, because nobody can list them: {error}")
+
+    def _read_behind_gaps(self) -> None:
+        gaps = 0
+        while later := numbers_after(self._directory, self._next):
+            for number in later:
+                if number > self._next:
+                    gaps += 1
+                    self._pass_over(number, named=gaps <= GAPS_NAMED)
+                if number == self._next:
+                    self._looked_at = float("-inf")
+                    self.pump()
+        if gaps > GAPS_NAMED:
+            self._unreadable(f"before it, chunks are missing in {gaps - GAPS_NAMED:,} more places")
+
+    def _pass_over(self, number: int, *, named: bool) -> None:
+        """Go on from that number: what should have come before it never came."""
+        if named:
+            first, last = chunk_name(self._next), chunk_name(number - 1)
+            missing = f"{first} is" if first == last else f"{first} to {last} are"
+            self._unreadable(f"{missing} missing, but {chunk_name(number)} came after it")
+        self._next = number
 
     def _chunk(self) -> bytes | None:
         try:
-            return self._contents(chunk_name(self._next))
+            return self._contents(self._next)
         except NamespaceError as error:  # what a pod of the run made there, and it stays
-            if chunk_name(self._next) in _names(self._directory):
+            if is_there(self._directory, self._next):
                 self._unreadable(str(error))
                 return b""
             self._warn_once(f"Messages wait: {error}")
@@ -140,30 +170,27 @@ class NamespaceMessageReader(dg.PipesMessageReader):
             self._warn_once(f"Messages wait, because they cannot be read now: {error}")
         return None
 
-    def _contents(self, chunk: str) -> bytes | None:
-        name = f"{self._name}/{chunk}"
+    def _contents(self, number: int) -> bytes | None:
+        name = f"{self._name}/{chunk_name(number)}"
         try:
             return contents(self._run_directory.path, name, LARGEST_CHUNK_BYTES)
         except FileNotFoundError:
-            if not self._is_listed(chunk):
+            if not self._is_listed(number):
                 return None
         return contents(self._run_directory.path, name, LARGEST_CHUNK_BYTES)
 
-    def _is_listed(self, name: str) -> bool:
+    def _is_listed(self, number: int) -> bool:
         now = time.monotonic()
         if now - self._looked_at < LOOK_AGAIN_SECONDS:
             return False
         self._looked_at = now
-        return name in _names(self._directory)
+        return is_there(self._directory, number)
 
     def _remember(self) -> None:
         try:
             self._run_directory.append(f"{self._name}/{CURSOR}", str(self._next))
         except (FactoryError, OSError) as error:
             self._warn_once(f"A restart would show messages again: {error}")
-
-    def _later_chunks(self) -> list[str]:
-        return sorted(name for name in _names(self._directory) if name > chunk_name(self._next))
 
     def _handle_line(self, line: bytes) -> None:
         handler = self._handler
@@ -214,10 +241,6 @@ def _message(line: bytes) -> PipesMessage:
     if not isinstance(message, dict) or PIPES_PROTOCOL_VERSION_FIELD not in message:
         raise ValueError(f"not a Pipes message: {line[:200]!r}")
     return cast("PipesMessage", message)
-
-
-def _names(directory: Path) -> Iterator[str]:
-    return (path.name for path in directory.glob("[0-9]*.jsonl"))
 
 
 def _cursor(run: RunDirectory, name: str) -> int:

@@ -206,14 +206,103 @@ def test_chunks_that_appear_out_of_order_wait_for_the_one_before(run: RunDirecto
     assert reading.pump().handler.payloads == [1, 2, 3]
 
 
-def test_a_missing_chunk_is_an_error_at_the_end(run: RunDirectory) -> None:
+def test_a_missing_chunk_is_an_error_at_the_end_and_the_rest_is_read(run: RunDirectory) -> None:
+    reading = Reading(run)
+    write(run, 1, message("opened", extras={}), numbered(1))
+    write(run, 3, numbered(3))
+    write(run, 4, message("closed"))
+    reading.pump()
+    assert reading.handler.payloads == [1]
+    reading.reader.finish(0.0)
+    assert reading.handler.payloads == [1, 3]
+    assert reading.reader.closed
+    [said] = reading.said
+    assert said.startswith("ERROR")
+    assert "000002.jsonl is missing, but 000003.jsonl came after it" in said
+    assert len(reading.reader.unreadable) == 1
+
+
+def test_every_gap_is_named_with_its_numbers(run: RunDirectory) -> None:
+    reading = Reading(run)
+    for number in (2, 3, 8, 1_000_000, 1_000_001):
+        write(run, number, numbered(number))
+    reading.reader.finish(0.0)
+    assert reading.handler.payloads == [2, 3, 8, 1_000_000, 1_000_001]
+    assert [said.partition("jsonl: ")[2] for said in reading.said] == [
+        "000001.jsonl is missing, but 000002.jsonl came after it",
+        "000004.jsonl to 000007.jsonl are missing, but 000008.jsonl came after it",
+        "000009.jsonl to 999999.jsonl are missing, but 1000000.jsonl came after it",
+    ]
+
+
+def test_a_chunk_that_comes_late_is_waited_for(run: RunDirectory) -> None:
     reading = Reading(run)
     write(run, 1, numbered(1))
-    write(run, 3, numbered(3))
+    write(run, 3, message("closed"))
+    late = threading.Timer(0.3, lambda: write(run, 2, numbered(2)))
+    late.start()
+    reading.reader.finish(30.0)
+    late.join()
+    assert reading.handler.payloads == [1, 2]
+    assert reading.reader.closed
+    assert reading.said == []
+
+
+def test_what_is_missing_is_named_again_and_nothing_else_shown_twice(run: RunDirectory) -> None:
+    step = message("report_custom_message", payload=STEP.model_dump())
+    write(run, 2, step)
+    Reading(run).reader.finish(0.0)
+    second = Reading(run)
+    second.reader.finish(0.0)
+    assert ["missing" in said for said in second.said] == [True]
+    assert len(second.handler.payloads) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["0000003.jsonl", "3.jsonl", "00003x.jsonl", "\uff19" * 6 + ".jsonl", "9" * 200 + ".jsonl"],
+)
+def test_a_name_that_no_writer_gives_is_no_chunk(run: RunDirectory, name: str) -> None:
+    write(run, 1, message("closed"))
+    (run.path / "messages" / name).write_text(json.dumps(numbered(4711)) + "\n")
+    reading = Reading(run)
     reading.reader.finish(0.0)
-    assert reading.handler.payloads == [1]
-    assert "000002.jsonl is missing, but 000003.jsonl came after it" in reading.said[0]
-    assert reading.reader.unreadable
+    assert reading.handler.payloads == []
+    assert reading.said == []
+
+
+def test_a_pod_that_makes_gaps_without_end_gets_few_lines(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("factory.control.chunks.LISTED_AT_ONCE", 7)
+    reading = Reading(run)
+    for number in range(2, 102, 2):
+        write(run, number, numbered(number))
+    (run.path / "messages" / chunk_name(102)).symlink_to("/dev/zero")
+    write(run, 104, message("closed"))
+    reading.reader.finish(0.0)
+    assert reading.handler.payloads == list(range(2, 102, 2))
+    assert reading.reader.closed
+    named = [said for said in reading.said if "came after it" in said]
+    assert len(named) == 20
+    assert "000102.jsonl is a link" in reading.said[-2]
+    assert "000105.jsonl: before it, chunks are missing in 32 more places" in reading.said[-1]
+
+
+def test_a_folder_that_cannot_be_listed_is_named(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = Reading(run)
+    write(run, 1, message("closed"))
+
+    def stale(_: object) -> object:
+        raise OSError(116, "Stale file handle")
+
+    reading.pump()
+    monkeypatch.setattr("factory.control.chunks.os.scandir", stale)
+    reading.reader.finish(0.0)
+    assert reading.reader.closed
+    assert "WARNING Messages may be missing" in reading.said[-1]
 
 
 @pytest.mark.parametrize(
