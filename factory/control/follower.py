@@ -12,7 +12,7 @@ from factory.control.backend import RunCluster, State
 from factory.control.clocks import LIMITS, Clocks
 from factory.control.logs import Line, LineReader
 from factory.control.messages import NamespaceMessageReader
-from factory.control.verdict import judge
+from factory.control.verdict import PREEMPTED, judge
 from factory.errors import RunFailed
 from factory.spec import Launch
 
@@ -99,8 +99,13 @@ class Follower:
 
     @property
     def taken(self) -> Literal["evicted", "lost"] | None:
-        """How the run's place was lost, if it was."""
-        return self._state.taken
+        """How the run's place was lost, if it was before its driver was done.
+
+        A driver that has closed without an exception is, unless it says by its exit code that it
+        was told to stop.
+        """
+        well = self._reader.closed and self._reader.exception is None
+        return None if well and self._state.exit_code != PREEMPTED else self._state.taken
 
     @property
     def reason(self) -> str:

@@ -20,13 +20,14 @@ from factory.control.abandoned import STAGING_AGE, end_abandoned_runs
 from factory.control.adoption import left_alone, whose_chain_has
 from factory.control.clusters import Kubernetes, cluster
 from factory.control.execution import ASSET_JOB, Location, execute
+from factory.control.going_on import refuse_while_going_on
 from factory.control.instance import ensure
 from factory.control.kube.chain import ADOPTS
 from factory.control.kube.refusals import image_refusal
 from factory.control.launch import LaunchResult, Message, Request
 from factory.control.lineage import asset_key
 from factory.control.nearest import naming
-from factory.control.resuming import RESUMES, tags_of
+from factory.control.resuming import tags_of
 from factory.control.selection import select
 from factory.control.specs import check, with_sets
 from factory.control.training import SPEC_METADATA
@@ -113,9 +114,7 @@ def _resume(
             f"Dagster knows no run {run_id}. `factory runs list` shows those in the namespace; "
             "one is resumed on the instance that launched it."
         )
-    going_on = [before, *instance.get_runs(dg.RunsFilter(tags={RESUMES: run_id}))]
-    if alive := [run.run_id for run in going_on if not run.is_finished]:
-        raise SpecError(f"Run {run_id} is still going on ({', '.join(alive)}). Cancel it first.")
+    refuse_while_going_on(instance, run_id)
     last = last_spec(Namespace(settings.root).run(run_id))
     spec = _checked(with_sets(last, request.sets), settings)
     tags = tags_of(run_id, fresh_data=request.fresh_data, redistribute=request.redistribute)

@@ -22,6 +22,7 @@ from factory.control.backend import Backend, RunCluster
 from factory.control.clocks import CLOSING_SECONDS, Clocks, limits_of
 from factory.control.follower import Follower, is_cancelled
 from factory.control.messages import NamespaceMessageReader
+from factory.control.next_attempt import next_attempt
 from factory.control.uninterrupted import stop
 from factory.errors import RunFailed
 from factory.namespace import RunDirectory
@@ -80,9 +81,7 @@ class FactoryPipesClient(dg.PipesClient):
                 context.log.warning(f"The run is skipped: {taken.reason}.")
                 return done
             context.log.warning(follows)
-            if _has_saved(run_directory, launch.attempt):  # else the next begins where this one did
-                launch = launch.model_copy(update={"fresh_data": False, "redistribute": False})
-            launch = launch.model_copy(update={"attempt": launch.attempt + 1})
+            launch = next_attempt(launch, run_directory)
             clocks.begin_again()
 
     def _follows(
@@ -138,13 +137,15 @@ class FactoryPipesClient(dg.PipesClient):
                         cluster.submit(session.get_bootstrap_env_vars())
                         following.to_the_end(self._poll_seconds, clocks)
                 finally:
-                    stop(cluster, grace)
-                    following.last_words()
+                    try:
+                        _stop(context, cluster, grace)
+                    finally:
+                        following.last_words()
                 taken = following.taken
                 if taken is None:
                     following.judge()
         finally:
-            stop(cluster, 0.0)
+            _stop(context, cluster, 0.0)
         done = dg.PipesClientCompletedInvocation(session, metadata=dict(cluster.facts()))
         return done, Ended(launch.attempt, taken, following.reason) if taken else None
 
@@ -176,6 +177,18 @@ class FactoryPipesClient(dg.PipesClient):
             raise
 
 
+def _stop(context: Context, cluster: RunCluster, grace_seconds: float) -> None:
+    """Stop it. What is left of it takes nothing from what came of the run: it is swept later."""
+    try:
+        stop(cluster, grace_seconds)
+    except RunFailed as left:
+        context.log.warning(str(left))
+    except (KeyboardInterrupt, DagsterExecutionInterruptedError) as interrupt:
+        if isinstance(interrupt.__cause__, RunFailed):
+            context.log.warning(str(interrupt.__cause__))
+        raise
+
+
 def _is_to_end(context: Context) -> bool:
     """Whether somebody has cancelled the run; who cannot be asked has not said so."""
     try:
@@ -187,10 +200,6 @@ def _is_to_end(context: Context) -> bool:
 def _steps_saved(run: RunDirectory) -> int:
     """The step of the newest complete checkpoint; 0 where there is none."""
     return max((checkpoint.step for checkpoint in complete_checkpoints(run)), default=0)
-
-
-def _has_saved(run: RunDirectory, attempt: int) -> bool:
-    return any(checkpoint.marker.attempt == attempt for checkpoint in complete_checkpoints(run))
 
 
 def _local(settings: Settings) -> Backend:

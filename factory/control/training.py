@@ -124,6 +124,7 @@ def _begins(context: dg.OpExecutionContext, launch: Launch, backend: "Backend") 
 def gated(context: dg.OpExecutionContext) -> Launch:
     """The launch of this run, if the gate lets it through."""
     from factory.control.gates import gate
+    from factory.control.going_on import refuse_while_going_on
     from factory.control.kube.chain import adopts
     from factory.control.places import place
     from factory.control.resuming import RESUMES, resumed
@@ -142,6 +143,7 @@ def gated(context: dg.OpExecutionContext) -> Launch:
             )
         return adopted
     if RESUMES in context.run.tags:
+        refuse_while_going_on(context.instance, context.run.tags[RESUMES], of=context.run)
         return resumed(spec, context.run.tags, context.resources.factory)
     return gate(spec, run_id=context.run.run_id, factory=context.resources.factory)
 

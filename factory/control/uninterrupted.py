@@ -17,7 +17,7 @@ def stop(cluster: RunCluster, grace_seconds: float) -> None:
     grace, and is raised again at the end.
 
     Raises:
-        RunFailed: something is left.
+        RunFailed: something is left; of an interrupt it is the cause.
     """
     stopping = _Stopping(cluster)
     stopping.begin(grace_seconds)
@@ -30,10 +30,10 @@ def stop(cluster: RunCluster, grace_seconds: float) -> None:
         except _INTERRUPTS as error:
             interrupt = error
             stopping.begin(0.0)
+    if interrupt is not None:
+        raise interrupt from stopping.failure
     if stopping.failure is not None:
         raise stopping.failure
-    if interrupt is not None:
-        raise interrupt
 
 
 class _Stopping:

@@ -26,7 +26,8 @@ PREEMPTED = 75
 PREEMPTED_WORDS = f"its driver was told to stop, and ended in order (exit code {PREEMPTED})"
 
 
-_CLOSING_DECIDES = frozenset({"succeeded", "gone"})
+_CLOSING_DECIDES = frozenset({"succeeded", "gone", "evicted", "lost"})
+"""A place may be taken between a driver's last word and its cluster's."""
 
 
 def judge(

@@ -20,7 +20,7 @@ import pytest
 
 from factory.control import follower, pipes
 from factory.control.answers import Ended
-from factory.control.backend import RunCluster, State
+from factory.control.backend import Phase, RunCluster, State
 from factory.control.clocks import Clock
 from factory.control.instance import ensure
 from factory.control.logs import FileSource
@@ -60,6 +60,10 @@ class PlainCluster:
     left: bool = False
     fails: Exception | None = None
     """What `submit` raises, where the run that is there cannot be taken up."""
+    ends_as: Phase | None = None
+    """What it says of a driver that has ended, whatever its exit code."""
+    stays: bool = False
+    """Whether something is left of it when it is stopped."""
 
     def submit(self, environment: Mapping[str, str]) -> None:
         if self.fails is not None:
@@ -82,6 +86,8 @@ class PlainCluster:
             return State(phase="starting", reason="its driver starts")
         if code is None:
             return State(phase="running", reason="running")
+        if code is not None and self.ends_as:
+            return State(phase=self.ends_as, reason="its place was taken")
         if code == PREEMPTED:
             return State(phase="evicted", reason="it was told to stop", exit_code=code)
         return State(phase="failed" if code else "succeeded", exit_code=code)
@@ -106,6 +112,8 @@ class PlainCluster:
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(10)
+        if self.stays:
+            raise RunFailed("RayJob run-1 was deleted, but is still there")
 
 
 @dataclass
@@ -140,6 +148,8 @@ class Runner:
     cluster: PlainCluster | None = None
     taken_up: bool = False
     fails: Exception | None = None
+    ends_as: Phase | None = None
+    stays: bool = False
     resumed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What a resumption says of its launch."""
     has_spent: Mapping[Clock, float] = field(default_factory=dict[Clock, float])
@@ -181,6 +191,7 @@ class Runner:
                 code, run.directory("logs") / "driver.log", self.wait_seconds, self.opens
             )
             self.cluster.taken_up, self.cluster.fails = self.taken_up, self.fails
+            self.cluster.ends_as, self.cluster.stays = self.ends_as, self.stays
             client = FactoryPipesClient(
                 self.settings, self, grace_seconds=self.grace_seconds, poll_seconds=0.02
             )
@@ -432,6 +443,17 @@ def test_an_interrupt_does_not_cut_a_teardown_short_but_ends_its_grace() -> None
         assert cluster.stops == [30.0, 0.0]
 
 
+def test_an_interrupt_that_something_was_left_by_says_so() -> None:
+    class Stuck(Interrupted):
+        def stop(self, grace_seconds: float) -> None:
+            super().stop(grace_seconds)
+            raise RunFailed("process 1 is left")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        stop(Stuck(), 30.0)  # type: ignore[arg-type]
+    assert str(caught.value.__cause__) == "process 1 is left"
+
+
 def test_a_failed_teardown_is_not_silent() -> None:
     class Stuck:
         def stop(self, grace_seconds: float) -> None:
@@ -467,6 +489,48 @@ def test_a_run_that_is_preempted_again_and_again_is_given_up(runner: Runner) -> 
     assert not outcome.result.success
     assert "lost its place 3 times with no new checkpoint between" in outcome.error
     assert "factory resume" in outcome.error
+
+
+@pytest.mark.parametrize("phase", ["evicted", "lost"])
+def test_a_place_that_is_taken_once_the_driver_is_done_takes_nothing(
+    runner: Runner, phase: Phase
+) -> None:
+    """Between its last word and its cluster's."""
+    runner.ends_as = phase
+    outcome = runner.run("with opened: print('trained', flush=True)")
+    assert outcome.result.success
+    assert (outcome.run.path / "logs" / "driver.log").read_text() == "trained\n"
+
+
+def test_a_place_that_is_taken_before_is_lost(runner: Runner) -> None:
+    runner.ends_as = "evicted"
+    outcome = runner.run("with opened: raise RuntimeError('told to stop')")
+    assert "lost its place 3 times" in outcome.error
+
+
+def test_what_is_left_of_a_cluster_takes_nothing_from_a_run(runner: Runner) -> None:
+    runner.stays = True
+    outcome = runner.run("with opened as pipes: pipes.log.info('all is done')")
+    assert outcome.result.success
+    assert "all is done" in outcome.lines
+    assert "RayJob run-1 was deleted, but is still there" in outcome.lines
+
+
+def test_the_last_words_are_shown_also_where_something_is_left(runner: Runner) -> None:
+    runner.stays = True
+    runner.spec = runner.spec.model_copy(update={"run_limit_hours": 0.5 / 3600})
+    outcome = runner.run(
+        """
+import signal
+def told(*_): raise RuntimeError("told to stop")
+signal.signal(signal.SIGTERM, told)
+with opened as pipes:
+    try: time.sleep(600)
+    finally: pipes.log.info("saved on the way out")
+"""
+    )
+    assert "it ran longer than run_limit_hours" in outcome.error
+    assert "saved on the way out" in outcome.lines
 
 
 CHECKPOINT = """

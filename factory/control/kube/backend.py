@@ -23,6 +23,7 @@ from factory.control.kube.mounts import refuse_links
 from factory.control.kube.objects import BEYOND_GRACE_SECONDS, Objects
 from factory.control.kube.record import Record
 from factory.control.kube.submission import Submission
+from factory.control.next_attempt import next_attempt
 from factory.control.owner import owner
 from factory.errors import RunFailed
 from factory.namespace import RunDirectory
@@ -87,7 +88,11 @@ class KubernetesBackend:
         return launch
 
     def _left(self, spec: RunSpec, last: Handle) -> Launch | None:
-        """What there is to go on with after the last word of the journal."""
+        """What there is to go on with after the last word of the journal.
+
+        Raises:
+            RunFailed: nothing, for this very run has failed or was cancelled.
+        """
         if last.ended in _TO_BE_TOLD and self._journal.is_told(last):
             return None
         if last.ended is None or last.ended in _TO_BE_TOLD:
@@ -96,8 +101,15 @@ class KubernetesBackend:
         if last.ended in FROM_OUTSIDE and last.launch.spec == spec:
             follows = answer(spec.purpose, self._journal.history()).action
             if follows in ("retry", "resume"):
-                return last.launch.model_copy(update={"attempt": last.launch.attempt + 1})
+                return next_attempt(last.launch, self._directory_of(last.launch))
+        elif last.ended is not None and last.run_id == self._journal.run_id:
+            raise RunFailed(  # its process was killed before Dagster had heard of it
+                f"Attempt {last.launch.attempt} has ended already: {last.reason or last.ended}."
+            )
         return None
+
+    def _directory_of(self, launch: Launch) -> RunDirectory:
+        return RunDirectory(launch.classification, launch.run_id, self._settings.root)
 
     def next_attempt(self) -> int:
         """One more than the highest attempt on record."""

@@ -11,6 +11,8 @@ from factory.control.kube.backend import KubernetesBackend
 from factory.control.kube.chain import ADOPTS
 from factory.control.kube.handles import GOES_ON, Journal
 from factory.errors import RunFailed
+from factory.namespace import Namespace
+from factory.namespace.checkpoints import Marker, checkpoint_path, complete
 from factory.settings import Settings
 from factory.spec import Launch
 from tests.control.a_cluster import a_cluster
@@ -106,6 +108,37 @@ def test_an_end_that_nobody_acted_on_is_acted_on_by_another(
     other = a_run(instance, "STARTED", {ADOPTS: left.run_id})
     assert adopted(other) == launch(attempt=attempt)
     assert left_alone(instance) == []
+
+
+@pytest.mark.parametrize("ended", ["failed", "cancelled"])
+def test_a_run_that_has_failed_is_not_begun_again_by_its_next_process(
+    instance: dg.DagsterInstance, adopted: Adopted, ended: str
+) -> None:
+    """Killed before Dagster had heard of the end, it is started again for the same run."""
+    run = a_run(instance, "STARTED")
+    Journal(instance, run, STEP).record(handle(run, ended=ended, reason="its driver"), "ended")
+    with pytest.raises(RunFailed, match="Attempt 1 has ended already: its driver"):
+        adopted(run)
+    assert adopted(a_run(instance, "STARTED", again=run)) is None
+
+
+@pytest.mark.parametrize("saves", [True, False])
+def test_what_was_asked_for_once_is_not_done_again_after_it_was_saved(
+    instance: dg.DagsterInstance, settings: Settings, adopted: Adopted, saves: bool
+) -> None:
+    run = a_run(instance)
+    asked = launch(attempt=2, fresh_data=True, redistribute=True)
+    ended = handle(run, launch=asked, ended="evicted", reason="r")
+    Journal(instance, run, STEP).record(ended, "it has ended")
+    if saves:
+        directory = Namespace(settings.root).open_run(asked.classification, asked.run_id)
+        checkpoint_path(directory, 7).mkdir(parents=True)
+        complete(checkpoint_path(directory, 7), Marker(step=7, attempt=2, identity={}, files={}))
+    other = a_run(instance, "STARTED", {ADOPTS: run.run_id})
+    following = adopted(other)
+    assert following is not None
+    assert following.attempt == 3
+    assert (following.fresh_data, following.redistribute) == (not saves, not saves)
 
 
 @pytest.mark.parametrize("ended", ["succeeded", "gone", "failed", "cancelled"])
