@@ -117,14 +117,17 @@ class KubernetesBackend:
         return 1 if last is None else last.launch.attempt + 1
 
     def spent(self) -> dict[Clock, float]:
-        """Seconds on the clocks of an attempt that another process has begun."""
+        """Seconds on the clocks of what other processes have begun."""
         last = self._journal.last()
-        if last is None or last.ended is not None:
+        if last is None:
             return {}
+        ran = self._journal.ran_seconds()
+        if last.ended is not None:
+            return {"run": ran}
         started = moment({"at": last.driver_started}, "at")
         if started is not None:
-            return {"run": max(0.0, time.time() - started.timestamp())}
-        return {"queue": max(0.0, time.time() - last.submitted_at)}
+            return {"run": ran + max(0.0, time.time() - started.timestamp())}
+        return {"run": ran, "queue": max(0.0, time.time() - last.submitted_at)}
 
     def history(self) -> list[Ended]:
         """The attempts that have ended, as far as they are on record."""

@@ -16,8 +16,9 @@ from dagster._core.events import EngineEventData
 from pydantic import BaseModel, ValidationError
 
 from factory.control.abandoned import is_abandoned
-from factory.control.answers import Ended, Verdict
+from factory.control.answers import FROM_OUTSIDE, Ended, Verdict
 from factory.control.kube.chain import chain, root_of
+from factory.control.kube.fields import moment
 from factory.spec import Launch
 
 GOES_ON = "factory/goes_on"
@@ -121,6 +122,26 @@ class Journal:
             for number, handle in sorted(self._attempts().items())
             if handle.ended is not None
         ]
+
+    def ran_seconds(self) -> float:
+        """How long drivers have run in the attempts that lost their places, one after the other.
+
+        Who executes a run again that has failed or was cancelled has the whole time anew.
+        """
+        ends: dict[int, tuple[Handle, float]] = {}
+        for run in self._runs():
+            for entry in _entries(self._instance, run.run_id, dg.DagsterEventType.ENGINE_EVENT):
+                handle = _handle_in(entry) if entry.step_key == self.step_key else None
+                if handle is not None and handle.ended is not None:
+                    ends.setdefault(handle.launch.attempt, (handle, entry.timestamp))
+        ran = 0.0
+        for _, (handle, at) in sorted(ends.items()):
+            started = moment({"at": handle.driver_started}, "at")
+            if handle.ended not in FROM_OUTSIDE:
+                ran = 0.0
+            elif started is not None:
+                ran += max(0.0, at - started.timestamp())
+        return ran
 
     def shown(self, attempt: int) -> Counter[str]:
         """The step's lines on its runs' pages since the attempt is on record, each how often."""

@@ -1,6 +1,8 @@
 """What a run takes up, what it says of that, and who may not."""
 
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 import pytest
@@ -156,3 +158,50 @@ def test_a_copied_tag_makes_no_run_go_on(instance: dg.DagsterInstance, left: dg.
     again = a_run(instance, again=instance.get_run_by_id(left.run_id))
     assert again.tags[GOES_ON] == "true"
     assert [run.run_id for run in left_alone(instance)] == [left.run_id]
+
+
+@pytest.fixture
+def spent(instance: dg.DagsterInstance, settings: Settings) -> Callable[[dg.DagsterRun], float]:
+    """Hours on the clock of a run that goes on with what others have begun."""
+
+    def ask(run: dg.DagsterRun) -> float:
+        backend = KubernetesBackend(settings, a_cluster(), instance, run, STEP)
+        return round(backend.spent().get("run", 0.0) / 3600, 2)
+
+    return ask
+
+
+def hours_ago(hours: float) -> str:
+    return (datetime.now(UTC) - timedelta(hours=hours)).isoformat()
+
+
+def test_the_time_of_every_attempt_is_on_the_clock_of_who_takes_a_run_up(
+    instance: dg.DagsterInstance, spent: Callable[[dg.DagsterRun], float]
+) -> None:
+    run = a_run(instance)
+    journal = Journal(instance, run, STEP)
+    assert spent(run) == 0
+    first = handle(run, driver_started=hours_ago(20))
+    journal.record(first, "it runs")
+    assert spent(run) == 20
+    journal.record(first.model_copy(update={"ended": "evicted", "reason": "r"}), "it has ended")
+    assert spent(run) == 20
+    other = a_run(instance, "STARTED", {ADOPTS: run.run_id})
+    second = handle(run, launch=launch(attempt=2), submitted_at=time.time())
+    Journal(instance, other, STEP).record(second, "attempt 2 is submitted")
+    assert spent(other) == 20
+    runs = second.model_copy(update={"driver_started": hours_ago(3)})
+    Journal(instance, other, STEP).record(runs, "it runs")
+    assert spent(other) == 23
+
+
+def test_who_executes_a_run_again_that_has_failed_has_the_whole_time(
+    instance: dg.DagsterInstance, spent: Callable[[dg.DagsterRun], float]
+) -> None:
+    run = a_run(instance)
+    journal = Journal(instance, run, STEP)
+    before = {"driver_started": hours_ago(20), "reason": "r"}
+    journal.record(handle(run, ended="evicted", **before), "it has ended")
+    second = handle(run, launch=launch(attempt=2), ended="failed", **before)
+    journal.record(second, "it has ended")
+    assert spent(a_run(instance, "STARTED", again=run)) == 0
