@@ -23,6 +23,13 @@ _FINISHED = (
     dg.DagsterRunStatus.FAILURE,
     dg.DagsterRunStatus.CANCELED,
 )
+SETTLED_FOR = timedelta(days=1)
+"""How long after a run's end is told it is looked whether all of it is gone: the end is on record
+before anything is removed, and whoever was killed between the two has left its Secret."""
+
+MOST_SETTLED = 200
+"""Of those, the newest: each look asks the cluster for a Secret of each of their attempts."""
+
 UNFINISHED = [status for status in dg.DagsterRunStatus if status not in _FINISHED]
 
 
@@ -46,11 +53,18 @@ def judge(
 
 
 def begun(instance: dg.DagsterInstance, cluster: str) -> set[str]:
-    """The RayJobs on record on that cluster, of runs that are over and whose end is not told."""
-    over = dg.RunsFilter(tags={GOES_ON: "true"}, statuses=list(_FINISHED))
+    """The RayJobs on record on that cluster, of runs that are over, of which something may be left.
+
+    Those are runs whose end is not told, however old; and those that have ended of late.
+    """
+    finished = list(_FINISHED)
+    untold = dg.RunsFilter(tags={GOES_ON: "true"}, statuses=finished)
+    since = datetime.now(UTC) - SETTLED_FOR
+    of_late = dg.RunsFilter(tags={GOES_ON: "false"}, statuses=finished, updated_after=since)
+    runs = [*instance.get_runs(untold), *instance.get_runs(of_late, limit=MOST_SETTLED)]
     return {
         handle.name
-        for run in instance.get_runs(over)
+        for run in runs
         for handle in handles(instance, run.run_id)
         if handle.launch.spec.cluster == cluster
     }

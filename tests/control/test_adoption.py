@@ -7,7 +7,7 @@ from datetime import timedelta
 import dagster as dg
 import pytest
 
-from factory.control import adoption
+from factory.control import adoption, fates
 from factory.control.adoption import TRIES, adoption_sensor, left_alone, whose_chain_has
 from factory.control.fates import begun, judge
 from factory.control.jobs import declared_jobs
@@ -201,16 +201,38 @@ def test_what_the_page_has_of_an_attempt_is_what_was_said_since_it_is_on_record(
         assert journal.shown(3) == {}
 
 
-def test_what_has_begun_and_is_not_said_to_have_ended_can_be_swept_once_its_run_is_over(
-    instance: dg.DagsterInstance,
+def recorded(
+    instance: dg.DagsterInstance, name: str, status: str = "FAILURE", ended: str | None = None
 ) -> None:
-    run = a_run(instance, "CANCELED")
-    Journal(instance, run, STEP).record(handle(run, name="run-a"), "attempt 1 is submitted")
-    ended = a_run(instance)
-    Journal(instance, ended, STEP).record(handle(ended, name="run-b", ended="failed"), "ended")
-    alive = a_run(instance, "STARTED")
-    Journal(instance, alive, STEP).record(handle(alive, name="run-c"), "attempt 1 is submitted")
+    """A run whose attempt was submitted under that name, and has ended if it has."""
+    run = a_run(instance, status)
+    journal = Journal(instance, run, STEP)
+    journal.record(handle(run, name=name), "attempt 1 is submitted")
+    if ended is not None:
+        journal.record(handle(run, name=name, ended=ended), "it has ended")
+
+
+def test_what_has_begun_can_be_swept_once_its_run_is_over(instance: dg.DagsterInstance) -> None:
+    recorded(instance, "run-a", "CANCELED")
+    recorded(instance, "run-b", ended="failed")  # killed before all of it was gone
+    recorded(instance, "run-c", "STARTED")
+    recorded(instance, "run-d", "CANCELING", ended="cancelled")
     cluster = launch().spec.cluster
-    assert begun(instance, cluster) == {"run-a"}
+    assert begun(instance, cluster) == {"run-a", "run-b"}
     assert begun(instance, "another") == set()
-    assert judge(instance).begun(cluster) == {"run-a"}
+    assert judge(instance).begun(cluster) == {"run-a", "run-b"}
+
+
+def test_a_run_whose_end_is_told_is_looked_at_for_a_day_and_one_whose_end_is_not_for_ever(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded(instance, "untold")
+    recorded(instance, "told", ended="failed")
+    cluster = launch().spec.cluster
+    assert begun(instance, cluster) == {"untold", "told"}
+    with monkeypatch.context() as later:
+        later.setattr(fates, "SETTLED_FOR", timedelta(0))
+        assert begun(instance, cluster) == {"untold"}
+    recorded(instance, "newer", ended="cancelled")
+    monkeypatch.setattr(fates, "MOST_SETTLED", 1)
+    assert begun(instance, cluster) == {"untold", "newer"}

@@ -88,7 +88,7 @@ class Judge:
     owner: str
     known: Callable[[Collection[str]], Known]
     begun: Callable[[str], Collection[str]] = lambda _: ()
-    """By the name of a cluster: its RayJobs on record whose attempts have no end on record."""
+    """By the name of a cluster: its RayJobs on record of which something may be left."""
     grace: timedelta = GRACE
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 

@@ -48,7 +48,7 @@ class Remains:
         }
 
     def find(self, begun: Collection[str] = ()) -> Findings:
-        """The orphans there; `begun` are RayJobs on record that have no end there.
+        """The orphans there; `begun` are RayJobs on record, of which a Secret may be left.
 
         Raises:
             ClusterError: the cluster cannot be asked.
