@@ -38,7 +38,10 @@ writer = PipesDefaultMessageWriter()
 SAYS = """pipes.log.info(message)
         with open(root + "/told-" + str(os.getpid()), "a") as told:
             print(message, file=told)"""
-_RIGHTS = {"apiGroups": ["ray.io"], "resources": ["rayjobs/status"], "verbs": ["get"]}
+_RIGHTS = [
+    {"apiGroups": ["ray.io"], "resources": ["rayjobs/status"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
+]
 """What it takes beyond what the factory does."""
 _TERMINAL = {"Complete", "Failed", "ValidationFailed"}
 
@@ -129,7 +132,7 @@ class PeerTheatre(Theatre):
 def grant(account: Account) -> None:
     """The rights that dagster-ray's client takes and ours does not."""
     path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{account.namespace}"
-    role = {"metadata": {"name": "peer"}, "rules": [_RIGHTS]}
+    role = {"metadata": {"name": "peer"}, "rules": _RIGHTS}
     account.plane.admin.create(f"{path}/roles", role)
     who = {"kind": "ServiceAccount", "name": "factory", "namespace": account.namespace}
     to = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "peer"}

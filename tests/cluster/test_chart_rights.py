@@ -20,8 +20,6 @@ def answers(plane: ComputePlane, right: Right, verb: str) -> int:
     api = plane.api
     if verb == "list":
         return api.ask("GET", path).status
-    if verb == "watch":
-        return api.ask("GET", f"{path}?watch=true&timeoutSeconds=1").status
     if verb == "create":
         body: Object = {"metadata": {"name": "nobody"}}
         return api.ask("POST", path if "proxy" in path else f"{path}?dryRun=All", body).status
@@ -44,7 +42,7 @@ def test_the_token_has_each_right_that_is_needed(installed: ComputePlane) -> Non
             status = answers(installed, right, verb)
             assert status not in (401, FORBIDDEN), f"{verb} {right.resource}: {status}"
             asked += 1
-    assert asked >= 24
+    assert asked >= 16
 
 
 def test_it_has_no_other_right(installed: ComputePlane) -> None:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from factory.control.clusters import Kubernetes
 
-_READ = ("get", "list", "watch")
-
 
 @dataclass(frozen=True)
 class Right:
@@ -20,14 +18,15 @@ class Right:
 
 
 def needed(cluster: Kubernetes) -> Iterator[Right]:
-    """What submitting, following and ending runs takes."""
-    yield Right("ray.io", "rayjobs", (*_READ, "create", "delete"))
-    yield Right("ray.io", "rayclusters", (*_READ, "delete"))  # one that lost its RayJob holds nodes
+    """What submitting, following and ending runs takes: each verb is asked, and nothing watches."""
+    yield Right("ray.io", "rayjobs", ("get", "list", "create", "delete"))
+    # One that lost its RayJob holds nodes.
+    yield Right("ray.io", "rayclusters", ("get", "list", "delete"))
     if cluster.scheduler == "kai":
-        yield Right("scheduling.run.ai", "podgroups", _READ)
-    yield Right("", "pods", _READ)
+        yield Right("scheduling.run.ai", "podgroups", ("get",))
+    yield Right("", "pods", ("list",))
     yield Right("", "pods/log", ("get",))
-    yield Right("", "events", _READ)
+    yield Right("", "events", ("list",))
     yield Right("", "secrets", ("get", "create", "delete"))
     if cluster.dashboard.route == "service_proxy":
-        yield Right("", "services/proxy", ("get", "create", "delete"))
+        yield Right("", "services/proxy", ("get", "create"))

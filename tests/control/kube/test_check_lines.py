@@ -118,10 +118,10 @@ def test_a_token_that_a_program_renews_may_end_soon() -> None:
 
 def test_a_right_that_is_missing_is_named_with_what_to_add() -> None:
     rights = {right: [] for right in needed(a_cluster())}
-    rights[next(right for right in rights if right.resource == "services/proxy")] = ["delete"]
+    rights[next(right for right in rights if right.resource == "services/proxy")] = ["create"]
     line = found(missing=rights)["may services/proxy"]
-    assert (line.state, line.found) == ("failed", "not delete")
-    assert 'namespace training: apiGroups: [""], resources: [services/proxy], verbs: [delete]' in (
+    assert (line.state, line.found) == ("failed", "not create")
+    assert 'namespace training: apiGroups: [""], resources: [services/proxy], verbs: [create]' in (
         line.action
     )
 
