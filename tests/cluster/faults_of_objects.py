@@ -101,14 +101,17 @@ def _drained(kind: str) -> Play:
 
 
 def _deleted(kind: str) -> Play:
-    """By somebody's hand."""
+    """By somebody's hand. A driver that went on before its head is gone might still end well."""
 
     def strike(scene: Scene) -> None:
         pod = _pod(scene, kind)
+        driver = scene.stage.driver()
         scene.stage.admin.delete(nodes.path_of(pod))
         _event(scene, pod, "Killing", f"Stopping container ray-{kind}")
         if kind == "worker":
             _driver_gets(scene, signal.SIGUSR1)
+        else:
+            scene.until(lambda: driver.poll() is not None)
 
     return strike
 
