@@ -75,6 +75,7 @@ class KubernetesCluster:
         self._hurry = threading.Event()
         self._stopped = False
         attempt = submission.launch.attempt
+        self._has_whole_log = False
         self._driver_log = DriverLog(
             run_directory,
             self._dashboard,
@@ -144,9 +145,10 @@ class KubernetesCluster:
                 return
             if self._asked:
                 self._let_end(grace_seconds)
-                self._driver_log.finish(self._last_words_seconds())
+                self._fetch_last_words()
                 self._keep_head_log()
                 self._end()
+                self._say_what_the_log_lacks()
             self._driver_log.close()
             self._api.close()
             self._stopped = True
@@ -307,6 +309,19 @@ class KubernetesCluster:
         head = self._observed.head if self._observed else None
         ran = self._seen.driver_started and head is not None and not is_leaving(head)
         return LAST_WORDS_SECONDS if ran else 0.0
+
+    def _fetch_last_words(self) -> None:
+        if not self._has_whole_log:  # what was there is gone where it is stopped once more
+            self._has_whole_log = self._driver_log.finish(self._last_words_seconds())
+
+    def _say_what_the_log_lacks(self) -> None:
+        """Of a private run not why: what a dashboard answers may hold a line of the log."""
+        if self._has_whole_log or not self._seen.driver_started:
+            return
+        private = self._submission.launch.classification == "private"
+        why = "" if private else self._driver_log.problem
+        why = why or "Its head is gone, or did not answer in time."
+        self._record.say(f"{self.log} may lack the end of the driver's log. {why}")
 
     def _keep_head_log(self) -> None:
         """What the head's container printed, where the run did not do well."""

@@ -79,6 +79,10 @@ class Journal:
         else:
             self._instance.add_run_tags(self.run_id, {GOES_ON: "true"})
 
+    def say(self, message: str) -> None:
+        """Show a line on the run's page."""
+        self._instance.report_engine_event(message, self._run, step_key=self.step_key)
+
     def take_up(self, handle: Handle) -> None:
         """Write down that this run follows that attempt from now on."""
         if handle.run_id != self.run_id:

@@ -75,6 +75,10 @@ class Record:
         """How it ended, before anything of it is removed."""
         self._write(replace(seen, verdict=verdict, reason=reason), words)
 
+    def say(self, words: str) -> None:
+        """Show a line on the run's page that says nothing of where the attempt is."""
+        self._journal.say(words)
+
     def _write(self, seen: Seen, words: str, **facts: str) -> None:
         submission = self._submission
         self._last = Handle(

@@ -3,7 +3,8 @@
 import itertools
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -128,6 +129,10 @@ class Cluster:
             **changes,
         }
         return Handle(**fields)
+
+    def page(self) -> list[str]:
+        """The lines of the run's page."""
+        return [entry.message for entry in self.instance.all_logs(RUN_ID)]
 
     def asked(self, method: str) -> list[str]:
         return [one.path for one in self.server.requests if one.method == method]
@@ -363,3 +368,72 @@ def test_what_is_another_runs_is_left_alone_also_where_no_look_has_shown_it(
         followed.stop(1.0)
     followed.stop(0.0)
     assert cluster.asked("DELETE") == []
+
+
+def stopped(cluster: Cluster) -> list[str]:
+    """What the page says of the log of a driver that ran and was stopped."""
+    followed = cluster.followed(cluster.handle())
+    followed.poll()
+    followed.stop(1.0)
+    assert cluster.there == {}
+    return [line.replace(str(followed.log), "LOG") for line in cluster.page() if "lack" in line]
+
+
+def test_a_driver_log_that_lacks_its_end_is_named(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_cluster, "LAST_WORDS_SECONDS", 0.3)
+    cluster.runs()
+    cluster.head.illness = HTTPStatus.BAD_GATEWAY
+    [said] = stopped(cluster)
+    assert said.startswith("LOG may lack the end of the driver's log. GET /api/jobs/job-1 of the")
+    assert "was answered with 502" in said
+
+
+def test_of_a_private_run_it_is_not_said_why(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_cluster, "LAST_WORDS_SECONDS", 0.3)
+    launch = cluster.chosen.launch.model_copy(update={"classification": "private"})
+    cluster.chosen = replace(cluster.chosen, launch=launch)
+    cluster.runs()
+    cluster.head.illness = HTTPStatus.BAD_GATEWAY
+    why = "Its head is gone, or did not answer in time."
+    assert stopped(cluster) == [f"LOG may lack the end of the driver's log. {why}"]
+
+
+def test_of_a_head_that_is_gone_nobody_knows_more(cluster: Cluster) -> None:
+    cluster.runs()
+    cluster.pods.clear()
+    cluster.head.jobs.clear()
+    [said] = stopped(cluster)
+    assert said.endswith("Its head is gone, or did not answer in time.")
+
+
+def test_a_whole_log_is_not_spoken_of_nor_one_of_a_driver_that_never_ran(
+    cluster: Cluster,
+) -> None:
+    cluster.runs()
+    assert stopped(cluster) == []
+    cluster.has()
+    cluster.head.jobs.clear()
+    assert stopped(cluster) == []
+
+
+def test_a_whole_log_stays_one_where_the_run_is_stopped_once_more(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.runs()
+    followed = cluster.followed(cluster.handle())
+    followed.poll()
+    with monkeypatch.context() as first:
+        first.setattr(kube_cluster.Objects, "remove", fails)
+        with pytest.raises(RunFailed, match="is left"):
+            followed.stop(1.0)
+    cluster.head.jobs.clear()
+    followed.stop(0.0)
+    assert [line for line in cluster.page() if "lack" in line] == []
+
+
+def fails(*_: object) -> None:
+    raise RunFailed("something is left")
