@@ -7,7 +7,7 @@ cluster that does not answer ends nothing: the state says so, and the next look 
 import contextlib
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +17,10 @@ from factory.control.backend import State
 from factory.control.clocks import REACH_LIMIT_SECONDS
 from factory.control.kube import pace, states
 from factory.control.kube.api import Api
-from factory.control.kube.dashboard import Dashboard
 from factory.control.kube.driver_log import DriverLog
-from factory.control.kube.fields import Object, is_leaving, text
-from factory.control.kube.looking import Lookout, head_of
+from factory.control.kube.fields import is_leaving
+from factory.control.kube.last_seen import LastSeen
+from factory.control.kube.looking import Lookout
 from factory.control.kube.objects import BEYOND_GRACE_SECONDS, Objects
 from factory.control.kube.observed import Observed
 from factory.control.kube.ownership import hand_over
@@ -63,9 +63,7 @@ class KubernetesCluster:
         """Whether a process before this one has begun it."""
         self._asked = record.begun
         """Whether anything may be on the cluster."""
-        self._seen = record.seen
-        self._observed: Observed | None = None
-        """The last look that was answered."""
+        self._last = LastSeen(api, submission, self._objects, record.seen)
         self._found = states.State(phase="queued")
         self._state = State(phase="queued")
         self._pace = Pace()
@@ -78,8 +76,8 @@ class KubernetesCluster:
         self._has_whole_log = False
         self._driver_log = DriverLog(
             run_directory,
-            self._dashboard,
-            self._job_id,
+            self._last.dashboard,
+            self._last.job_id,
             name="logs/driver.log" if attempt == 1 else f"logs/driver-{attempt}.log",
         )
 
@@ -122,9 +120,9 @@ class KubernetesCluster:
             "image": self._submission.launch.image or "",
             "attempt": str(self._submission.launch.attempt),
         }
-        nodes = sorted({text(pod, "spec", "nodeName") for pod in self._pods()} - {""})
-        found |= {"nodes": ", ".join(nodes)} if nodes else {}
-        return found | ({"Ray dashboard": self._address()} if self._seen.cluster else {})
+        nodes = ", ".join(filter(None, self._last.nodes()))
+        of_now = {"nodes": nodes, "Ray dashboard": self._last.dashboard_address()}
+        return found | {name: words for name, words in of_now.items() if words}
 
     def leave(self) -> None:
         """Let go of a run that goes on without this process."""
@@ -158,15 +156,16 @@ class KubernetesCluster:
     def _look(self) -> None:
         if not self._have_objects():
             return
-        observed, queues = self._lookout.look(self._seen)
+        observed, queues = self._lookout.look(self._last.seen)
         if self._is_absent(observed):
             self._pace.look_again(hurry=True)
             return
-        self._keep(observed)
+        self._last.keep(observed)
         found = states.state_of(replace(observed, paused=self._is_paused(observed)), queues)
-        if found.verdict == "failed" and (given_up := self._given_up()):
+        if found.verdict == "failed" and (given_up := self._last.given_up()):
             found = states.state_of(replace(observed, given_up=given_up), queues)
-        self._record.note(self._seen, found, self._nodes())
+        nodes = [node or "no node" for node in self._last.nodes()]
+        self._record.note(self._last.seen, found, nodes)
         self._found, self._state = found, told(found)
         hurry = self._state.phase in ("stopping", "unknown") or not observed.deployment_status
         self._pace.look_again(hurry=hurry)
@@ -176,7 +175,7 @@ class KubernetesCluster:
         if self._objects.token or self._manifest is None:
             return bool(self._objects.token)
         self._asked = True
-        begun = self._seen.existed or self._seen.verdict is not None
+        begun = self._last.seen.existed or self._last.seen.verdict is not None
         try:
             if begun:
                 self._objects.find()  # where it is gone, the state says what that means
@@ -191,32 +190,26 @@ class KubernetesCluster:
         except RunFailed as error:
             self._leave_alone(error)
             raise
-        self._seen = replace(self._seen, existed=True)
-        self._record.made(self._seen)
+        self._last.seen = replace(self._last.seen, existed=True)
+        self._record.made(self._last.seen)
         return True
 
     def _leave_alone(self, error: RunFailed) -> None:
         """What is there is not this attempt's to remove."""
         self._asked = False
         words = f"{self._submission.name} is of another run"
-        self._record.end(self._seen, "failed", str(error), words)
-
-    def _keep(self, observed: Observed) -> None:
-        """One that was not answered shows nothing, and takes nothing from what was seen before."""
-        if not observed.unreachable:
-            self._observed = observed
-        self._seen = observed.remembered()
+        self._record.end(self._last.seen, "failed", str(error), words)
 
     def _unreached(self, why: str) -> None:
         blind = Observed(
-            name=self._submission.name, now=datetime.now(UTC), unreachable=why, seen=self._seen
+            name=self._submission.name, now=datetime.now(UTC), unreachable=why, seen=self._last.seen
         )
         self._state = told(states.state_of(replace(blind, paused=self._is_paused(blind))))
         self._pace.look_again(hurry=True)
 
     def _is_absent(self, observed: Observed) -> bool:
         """Whether a RayJob that was there is not, for the first time."""
-        gone = self._seen.existed and observed.rayjob is None and not observed.unreachable
+        gone = self._last.seen.existed and observed.rayjob is None and not observed.unreachable
         self._absent = self._absent + 1 if gone else 0
         return 0 < self._absent < ABSENT_LOOKS
 
@@ -227,36 +220,6 @@ class KubernetesCluster:
         since = self._unreachable_since = self._unreachable_since or time.monotonic()
         return time.monotonic() - since > REACH_LIMIT_SECONDS
 
-    # Ray's dashboard.
-
-    def _address(self) -> str:
-        return self._submission.cluster.dashboard_address(self._seen.cluster)
-
-    def _dashboard(self) -> Dashboard | None:
-        if not (self._seen.cluster and self._objects.token):
-            return None
-        cluster = text(self._rayjob(), "status", "rayClusterName") or self._seen.cluster
-        return Dashboard(self._api, self._submission.cluster, cluster, self._objects.token)
-
-    def _given_up(self) -> Sequence[str]:
-        """Workers that Ray took for dead, which nobody but the head may know."""
-        with contextlib.suppress(ClusterError):
-            dashboard = self._dashboard()
-            return dashboard.lost_workers() if dashboard is not None else ()
-        return ()
-
-    def _job_id(self) -> str:
-        return text(self._rayjob(), "status", "jobId")
-
-    def _rayjob(self) -> Object | None:
-        return self._observed.rayjob if self._observed else None
-
-    def _pods(self) -> Sequence[Object]:
-        return (self._observed.pods if self._observed else None) or ()
-
-    def _nodes(self) -> list[str]:
-        return sorted({text(pod, "spec", "nodeName") or "no node" for pod in self._pods()})
-
     # Ending.
 
     def _let_end(self, grace_seconds: float) -> None:
@@ -264,18 +227,18 @@ class KubernetesCluster:
         deadline = time.monotonic() + grace_seconds
         if not self._found.ended and grace_seconds:  # KubeRay is some seconds behind the driver
             self._find_driver(deadline)
-            dashboard = self._dashboard()
+            dashboard = self._last.dashboard()
             with contextlib.suppress(ClusterError):
-                if dashboard is None or not dashboard.stop_job(self._job_id()):
+                if dashboard is None or not dashboard.stop_job(self._last.job_id()):
                     return
                 while time.monotonic() < deadline and not self._hurry.is_set():
-                    job = dashboard.job_status(self._job_id())
+                    job = dashboard.job_status(self._last.job_id())
                     if job is None or job.ended:
                         return
                     self._hurry.wait(pace.HURRY_SECONDS)
         elif self._found.verdict in ("evicted", "lost"):
             while time.monotonic() < deadline and not self._hurry.is_set():
-                observed, _ = self._lookout.look(self._seen, thorough=True)
+                observed, _ = self._lookout.look(self._last.seen, thorough=True)
                 if observed.unreachable or not any(map(is_leaving, observed.pods or ())):
                     return
                 self._hurry.wait(pace.HURRY_SECONDS)
@@ -286,7 +249,7 @@ class KubernetesCluster:
         Raises:
             RunFailed: what is there is not this attempt's.
         """
-        while not (self._objects.token and self._job_id()) and not self._is_answered():
+        while not (self._last.shows_driver or self._is_answered()):
             if time.monotonic() >= deadline or self._hurry.wait(pace.HURRY_SECONDS):
                 return
 
@@ -300,15 +263,14 @@ class KubernetesCluster:
             raise
         except ClusterError:
             return False
-        observed, _ = self._lookout.look(self._seen)
-        self._keep(observed)
+        observed, _ = self._lookout.look(self._last.seen)
+        self._last.keep(observed)
         return not observed.unreachable
 
     def _last_words_seconds(self) -> float:
         """A driver that never ran has said nothing, and a head that is gone says nothing more."""
-        head = self._observed.head if self._observed else None
-        ran = self._seen.driver_started and head is not None and not is_leaving(head)
-        return LAST_WORDS_SECONDS if ran else 0.0
+        speaks = self._last.seen.driver_started and self._last.head_stays
+        return LAST_WORDS_SECONDS if speaks else 0.0
 
     def _fetch_last_words(self) -> None:
         if not self._has_whole_log:  # what was there is gone where it is stopped once more
@@ -316,7 +278,7 @@ class KubernetesCluster:
 
     def _say_what_the_log_lacks(self) -> None:
         """Of a private run not why: what a dashboard answers may hold a line of the log."""
-        if self._has_whole_log or not self._seen.driver_started:
+        if self._has_whole_log or not self._last.seen.driver_started:
             return
         private = self._submission.launch.classification == "private"
         why = "" if private else self._driver_log.problem
@@ -325,7 +287,7 @@ class KubernetesCluster:
 
     def _keep_head_log(self) -> None:
         """What the head's container printed, where the run did not do well."""
-        head = head_of(self._pods())
+        head = self._last.head
         if self._found.verdict == "succeeded" or not head:
             return
         path = f"/api/v1/namespaces/{self._submission.cluster.namespace}/pods/{head}/log"
@@ -339,6 +301,6 @@ class KubernetesCluster:
             ended: Verdict = "failed" if self._state.phase == "failed" else "cancelled"
             reason = self._state.reason if ended == "failed" else "it was stopped by the factory"
             words = f"attempt {self._submission.launch.attempt} is stopped"
-            self._record.end(self._seen, ended, reason, words)
+            self._record.end(self._last.seen, ended, reason, words)
         grace = self._submission.cluster.grace_seconds
         self._objects.remove(grace + BEYOND_GRACE_SECONDS)
