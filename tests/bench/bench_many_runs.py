@@ -20,7 +20,7 @@ from tests.cluster.audit import Audit
 from tests.cluster.control_plane import ControlPlane, running
 from tests.cluster.many_runs import Followed, ManyRuns
 
-RUNS = 20
+RUNS = 100
 SETTLING_SECONDS = 10.0
 QUIET_SECONDS = 30.0
 PATIENCE_SECONDS = 1800.0
