@@ -17,8 +17,10 @@ _FAILURES = {
         "image and driver differ",
     ),
     "DeadlineExceeded": (
-        "KubeRay's own deadline has passed (activeDeadlineSeconds, which counts the queue)",
-        "Take activeDeadlineSeconds away; the limits of queue, start and run are the factory's",
+        "the factory's backstop has passed, which is longer than all its limits together "
+        "(activeDeadlineSeconds); nobody had ended the run at its limit, for example because its "
+        "cluster was out of reach",
+        "`factory resume RUN` goes on from the last checkpoint",
     ),
     "PreRunningDeadlineExceeded": (
         "KubeRay's own deadline for a start has passed (preRunningDeadlineSeconds)",

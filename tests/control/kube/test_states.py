@@ -406,6 +406,14 @@ def test_each_of_kuberays_reasons_has_words_and_advice(reason: str) -> None:
     assert state.advice
 
 
+def test_what_is_said_of_the_backstop_can_be_done() -> None:
+    """The factory itself sets that deadline in every RayJob, so nobody can take it away."""
+    state = state_of(made.observed(made.rayjob("Failed", "RUNNING", reason="DeadlineExceeded")))
+    assert "the factory's backstop has passed" in state.reason
+    assert "out of reach" in state.reason
+    assert state.advice.startswith("`factory resume RUN`")
+
+
 def test_a_reason_that_nobody_documented_is_a_failure_without_advice() -> None:
     job = made.rayjob("Failed", "RUNNING", reason="Bored", message="told so")
     state = state_of(made.observed(job, made.gang()))
