@@ -122,9 +122,9 @@ def _environment(submission: Submission, more: Mapping[str, str]) -> list[Manife
         "RAY_USAGE_STATS_ENABLED": "0",
         "USER": "factory",  # the user id has no name in the image
     }
-    # Kubernetes replaces $(NAME) in a value, and $$ keeps it from doing so.
+    # Kubernetes replaces $(NAME) in a value, and makes one $ of two. So each is written twice.
     return [
-        {"name": name, "value": variables[name].replace("$(", "$$(")} for name in sorted(variables)
+        {"name": name, "value": variables[name].replace("$", "$$")} for name in sorted(variables)
     ]
 
 

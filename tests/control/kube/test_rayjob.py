@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
@@ -316,14 +316,43 @@ def test_a_deadline_is_a_number_that_kuberay_can_hold() -> None:
     assert rayjob(submission(endless))["spec"]["activeDeadlineSeconds"] == 2**31 - 1
 
 
-def test_values_of_variables_are_not_expanded() -> None:
-    chosen = submission(environment={"DAGSTER_PIPES_CONTEXT": "a$(HOME)b"})
-    (found,) = [
-        variable["value"]
-        for variable in containers(rayjob(chosen))[0]["env"]
-        if variable["name"] == "DAGSTER_PIPES_CONTEXT"
-    ]
-    assert found == "a$$(HOME)b"
+def expanded(value: str, known: dict[str, str]) -> str:
+    """What a container gets of a value: $$ is $, $(NAME) is replaced if it is known."""
+
+    def one(match: re.Match[str]) -> str:
+        name = match["name"]
+        return "$" if name is None else known.get(name, match[0])
+
+    return re.sub(r"\$(?:\$|\((?P<name>[^)]*)\))", one, value)
+
+
+def test_the_rules_of_kubernetes() -> None:
+    """As its own tests of the expansion have them."""
+    known = {"VAR_A": "A", "VAR_EMPTY": ""}
+    for value, result in {
+        "$(VAR_A)": "A",
+        "___$(VAR_EMPTY)___": "______",
+        "$(VAR_DNE)": "$(VAR_DNE)",
+        "$$(VAR_A)_$(VAR_A)": "$(VAR_A)_A",
+        "$$$$$$$(VAR_A)": "$$$A",
+        "$VAR_A)": "$VAR_A)",
+        "$$$(": "$$(",
+        "foo$": "foo$",
+        "$(": "$(",
+    }.items():
+        assert expanded(value, known) == result
+
+
+@settings(max_examples=300)
+@given(st.text("$()AHOME_ a\n\u00e9", max_size=12))
+@example("a$(HOME)b")
+@example("$$(HOME)")
+@example("a$$b")
+@example("$")
+def test_a_container_gets_the_values_as_they_are_written(value: str) -> None:
+    chosen = submission(environment={"DAGSTER_PIPES_CONTEXT": value})
+    env = {one["name"]: one["value"] for one in containers(rayjob(chosen))[0]["env"]}
+    assert expanded(env["DAGSTER_PIPES_CONTEXT"], env) == value
 
 
 def test_only_the_driver_is_given_what_pipes_says() -> None:
