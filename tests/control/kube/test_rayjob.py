@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from syrupy.assertion import SnapshotAssertion
 
 from factory.control.clusters import Kubernetes
@@ -353,6 +354,16 @@ def test_a_container_gets_the_values_as_they_are_written(value: str) -> None:
     chosen = submission(environment={"DAGSTER_PIPES_CONTEXT": value})
     env = {one["name"]: one["value"] for one in containers(rayjob(chosen))[0]["env"]}
     assert expanded(env["DAGSTER_PIPES_CONTEXT"], env) == value
+
+
+def test_what_the_pods_are_given_by_the_factory_is_refused_in_a_file() -> None:
+    """It would be overwritten without a word."""
+    made = containers(rayjob(submission(environment={})))
+    names = {one["name"] for container in made for one in container["env"]}
+    assert {"PYTHONUNBUFFERED", "RAY_JOB_STOP_WAIT_TIME_S", "FACTORY_ROOT"} <= names
+    for name in sorted(names):
+        with pytest.raises(ValidationError, match=f"{name}: the factory sets this itself"):
+            a_cluster(environment={name: "1"})
 
 
 def test_only_the_driver_is_given_what_pipes_says() -> None:
