@@ -183,6 +183,14 @@ def test_a_manifest_is_printed(factory: Factory, west: Kubernetes, server: Serve
     assert "Did you mean run_limit_hours?" in wrong.err
 
 
+def test_a_manifest_is_for_one_cluster(factory: Factory, west: Kubernetes) -> None:
+    other = factory("manifest", "smoke", "--cluster", "gpu-west", "--set", "cluster=local")
+    assert (other.code, other.out) == (2, "")
+    assert "--set cluster=local says another cluster than --cluster gpu-west." in other.err
+    same = factory("manifest", "smoke", "--cluster", "gpu-west", "--set", "cluster=gpu-west")
+    assert same.code == 0, same.err
+
+
 def test_a_manifest_is_validated_without_making_it(
     factory: Factory, west: Kubernetes, server: Server, tmp_path: Path
 ) -> None:

@@ -44,11 +44,15 @@ def preview(
 
     Raises:
         SpecError: no such job or Kubernetes cluster, an unknown name, field or value in the spec,
-            or the cluster cannot run it.
+            a `cluster` among the fields that is another, or the cluster cannot run it.
     """
     where = cluster(name)
     if not isinstance(where, Kubernetes):
         raise SpecError(f"Cluster {name} is this machine, where a run is no RayJob. Name another.")
+    if (other := (sets or {}).get("cluster", name)) != name:
+        raise SpecError(
+            f"--set cluster={other} says another cluster than --cluster {name}. Leave it out."
+        )
     spec = check(with_sets(_spec(job), {**(sets or {}), "cluster": name}))
     launch = Launch(
         run_id=RUN_ID,
