@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from factory import discovery
 from factory.control.clusters import Kubernetes, cluster
+from factory.control.clusters.plain import what_to_write
 from factory.control.kube.refusals import spec_refusals
 from factory.control.nearest import naming
 from factory.errors import SpecError
@@ -124,10 +125,13 @@ def _check_cluster(spec: RunSpec) -> str | None:
 
 
 def _problems(error: ValidationError) -> str:
-    lines: list[str] = []
-    for problem in error.errors(include_url=False):
-        name = ".".join(map(str, problem["loc"]))
-        lines.append(
-            f"{name}={problem['input']!r}: {problem['msg'].removeprefix('Value error, ')}."
-        )
-    return "\n".join(lines)
+    return "\n".join(_problem(dict(one)) for one in error.errors(include_url=False))
+
+
+def _problem(error: dict[str, Any]) -> str:
+    name = ".".join(map(str, error["loc"]))
+    if error["type"] == "missing":
+        return f"{name} is missing."
+    if error["type"] == "extra_forbidden":
+        return f"A run spec has no field {name!r}. {naming(name, RunSpec.model_fields)}"
+    return f"{name}={error['input']!r}: {what_to_write(error)}."

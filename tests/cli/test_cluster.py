@@ -224,14 +224,14 @@ def test_a_manifest_of_what_is_not_there(
     [
         (
             '{"recipe": "debug.pretrain", "mix": "smoke", "workers": "many"}',
-            "workers='many': Input",
+            "workers='many': write a whole number.",
         ),
-        ('{"recipe": "debug.pretrain", "mix": "smoke", "nodes": 2}', "nodes=2: Extra inputs"),
-        ('{"mix": "smoke"}', "recipe="),
+        ('{"recipe": "debug.pretrain", "mix": "smoke", "nodes": 2}', "has no field 'nodes'. "),
+        ('{"mix": "smoke"}', "recipe is missing."),
         ("{", "is not JSON: EOF while parsing"),
         ("[" * 100_000, "is not JSON: recursion limit"),
         ('{"mix": "smoke\\ud800"}', "is not JSON: "),
-        ("[]", "holds list, not the fields of a run spec"),
+        ("[]", "holds a list, not the fields of a run spec"),
         ('{"recipe": "debug.pretrian", "mix": "smoke"}', "Did you mean debug.pretrain or"),
         ('{"recipe": "debug.pretrain", "mix": "smok"}', "Did you mean smoke?"),
         (

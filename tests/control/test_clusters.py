@@ -48,10 +48,10 @@ def test_local_is_declared() -> None:
         ("name: a\nkind: [local]\nprofile: h100\n", "known kinds: kubernetes, local"),
         ("name: a\nprofile: h100\n", "has no `kind`; known kinds: kubernetes, local"),
         ("name: b\nkind: local\nprofile: cpu\n", "names its cluster 'b'"),
-        ("name: a\nkind: local\nprofile: tpu\n", "profile is 'tpu': Input should be 'cpu' or"),
+        ("name: a\nkind: local\nprofile: tpu\n", "profile is 'tpu': write one of cpu, h100"),
         ("name: a\nkind: local\nprofile: cpu\ncpus: 3\n", "cpus: no such field. Did you mean num"),
-        ("- a\n", "holds list"),
-        ("", "holds NoneType"),
+        ("- a\n", "holds a list, not fields of a cluster."),
+        ("", "holds nothing, not fields of a cluster."),
         ("name: [\n", "line 2, is not YAML"),
     ],
 )
@@ -91,7 +91,7 @@ def test_the_one_that_the_page_shows_is_a_cluster(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"nodes": {"gpus": 80}}, "nodes.gpus is '80': Input should be less than or equal to 16"),
+        ({"nodes": {"gpus": 80}}, "nodes.gpus is '80': write 16 or less"),
         ({"nodes": {"gpus": 0}}, "profile is h100 and nodes.gpus is 0: write how many"),
         ({"profile": "cpu"}, "profile is cpu and nodes.gpus is 8: the cpu profile refuses"),
         ({"nodes": {"count": 0}}, "nodes.count is '0'"),
@@ -118,14 +118,23 @@ def test_the_one_that_the_page_shows_is_a_cluster(tmp_path: Path) -> None:
         ({"multi_node_without_gang": True}, "multi_node_without_gang is for `scheduler: default`"),
         (
             {"queues": {"trainign": "x"}},
-            "queues.trainign is 'trainign': Input should be 'training'",
+            "queues.trainign is 'trainign': write one of training, smoke, probe",
         ),
         ({"queues": {"smoke": {"name": "Smoke_1"}}}, "queues.smoke.name is 'Smoke_1'"),
         ({"queues": {"smoke": {"name": "a", "submission": "k8s"}}}, "submission is 'k8s'"),
         ({"queues": {"smoke": {"name": "a", "submission": "sidecar"}}}, "`pod_security: baseline`"),
         ({"queues": {"probe": {"nodes": 0}}}, "queues.probe.nodes is '0'"),
-        ({"scheduler": "kay"}, "scheduler is 'kay': Input should be 'kai' or 'default'"),
-        ({"namespace": "Training"}, "namespace is 'Training'"),
+        ({"scheduler": "kay"}, "scheduler is 'kay': write one of kai, default."),
+        ({"namespace": "Foo"}, "namespace is 'Foo': write at most 63 small letters, digits, and -"),
+        ({"namespace": "a" * 64}, "write at most 63 small letters"),
+        ({"nodes": [1]}, "nodes: write fields below it."),
+        ({"nodes": {"memory_gib": "1900Gi"}}, "'1900Gi': write a number, without a unit."),
+        ({"nodes": {"count": "x"}}, "nodes.count is 'x': write a whole number."),
+        ({"nodes": {"labels": 3}}, "nodes.labels is '3': write fields below it."),
+        ({"token": {"in_cluster": False}}, "token.in_cluster: write true."),
+        ({"token": {"secret": {"name": "a", "key": "/"}}}, "key: write letters, digits, - _ and ."),
+        ({"tolerations": {}}, "tolerations: write a list."),
+        ({"multi_node_without_gang": "so"}, "is 'so': write true or false."),
         ({"api_server": "http://gpu-west"}, "write https://HOST:PORT: the token goes to it"),
         ({"api_server": "https://gpu-west/?a=b"}, "host, port and path only"),
         ({"api_server": None}, "api_server is missing"),
@@ -133,10 +142,10 @@ def test_the_one_that_the_page_shows_is_a_cluster(tmp_path: Path) -> None:
         ({"dashboard": {"template": "http://{service}"}}, "dashboard: write {route: template"),
         ({"tolerations": [{"operator": "Equal", "key": "gpu"}]}, "tolerations.0: write `operator"),
         ({"tolerations": [{"effects": "NoSchedule"}]}, "effects: no such field. Did you mean effe"),
-        ({"run_as": {"user": 0}}, "run_as.user is '0': Input should be greater than"),
-        ({"pull_secrets": ["A B"]}, "pull_secrets.0 is 'A B'"),
+        ({"run_as": {"user": 0}}, "run_as.user is '0': write"),
+        ({"pull_secrets": ["A B"]}, "pull_secrets.0 is 'A B': write small letters"),
         ({"grace_seconds": -1}, "grace_seconds is '-1'"),
-        ({"grace_seconds": "nan"}, "grace_seconds is 'nan'"),
+        ({"grace_seconds": "nan"}, "grace_seconds is 'nan': write"),
         ({"limits": {"run_hours": 0}}, "limits.run_hours is '0'"),
         ({"rank_environment": {"RANK": "0"}}, "RANK: the factory sets these for each rank itself"),
         ({"environment": {"FACTORY_ROOT": "/private"}}, "FACTORY_ROOT: the factory sets this"),
@@ -149,6 +158,25 @@ def test_a_wrong_field_is_named_with_its_value(
     tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     assert message in refused(tmp_path, yaml.safe_dump(file(**changes)))
+
+
+@pytest.mark.parametrize("value", [None, [], {}, [1], {"x": 1}, "x y", -1, 0.5, 1e400, True, ""])
+def test_whatever_is_wrong_is_said_without_the_jargon_of_types(tmp_path: Path, value: Any) -> None:
+    messages: list[str] = []
+    for field in sorted(set(Kubernetes.model_fields) - {"name", "kind"}):
+        (tmp_path / "gpu-west.yaml").write_text(yaml.safe_dump({**file(), field: value}))
+        try:
+            cluster("gpu-west", tmp_path)
+        except DeclarationError as error:
+            messages.append(str(error))
+    assert messages
+    jargon = re.compile(r"Input|[Ss]hould|valid |instance|NoneType|\bdict|validation|pattern|pars")
+    assert not [one for one in messages if jargon.search(one) or "\n" in one]
+
+
+def test_at_least_one_queue(tmp_path: Path) -> None:
+    text = yaml.safe_dump({**file(), "queues": {}})
+    assert "queues: write at least one." in refused(tmp_path, text)
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ def test_overrides_are_added_by_path() -> None:
     ("sets", "message"),
     [
         ({"worker": "2"}, r"no field 'worker'. Did you mean workers"),
-        ({"workers": "0"}, r"workers='0': Input should be greater than or equal to 1"),
-        ({"workers": "two"}, r"workers='two': Input should be a valid integer"),
+        ({"workers": "0"}, r"workers='0': write 1 or more\."),
+        ({"workers": "two"}, r"workers='two': write a whole number\."),
         ({"overrides": "train_iters=3"}, r"name the field of the recipe"),
     ],
 )

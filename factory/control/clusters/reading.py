@@ -16,6 +16,7 @@ from factory.control.clusters.common import Cluster
 from factory.control.clusters.fields import UNSAID, fields, named, shown
 from factory.control.clusters.kubernetes import Kubernetes
 from factory.control.clusters.local import Local
+from factory.control.clusters.plain import what_it_holds, what_to_write
 from factory.control.nearest import naming
 from factory.errors import DeclarationError, SpecError
 from factory.settings import CHECKOUT
@@ -81,7 +82,7 @@ def _read(path: Path) -> Kubernetes | Local:
         raise DeclarationError(f"{where} is not read: rename it to {path.stem}{_SUFFIX}.")
     content = fields(_text(path, where), where)
     if not isinstance(content, dict):
-        raise DeclarationError(f"{where} holds {type(content).__name__}, not fields of a cluster.")
+        raise DeclarationError(f"{where} holds {what_it_holds(content)}, not fields of a cluster.")
     given = cast("dict[str, Any]", content)
     kind = str(given.get("kind"))
     if kind not in KINDS:
@@ -127,10 +128,9 @@ def _problem(model: type[Cluster], error: dict[str, Any]) -> str:
         return f"{name}: no such field. {naming(str(place[-1]), _known(model, place[:-1]))}"[:-1]
     if error["type"] == "missing":
         return f"{name} is missing"
-    said = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
-    value = error["input"]
+    said, value = what_to_write(error), error["input"]
     if error["type"] in _FOR_TEXTS and isinstance(value, int | float | date):
-        said += ": put it in quotes"
+        said = "put it in quotes"
     if not place or place[0] in UNSAID or not isinstance(value, str | int | float | date):
         return f"{name}: {said}" if name else said
     return f"{name} is {shown(value)}: {said}"

@@ -144,10 +144,22 @@ def _argument(text: str) -> str:
     return text
 
 
-type DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+_DNS_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+_OBJECT_NAME = f"^{_DOMAIN}$"
+
+PATTERNS = {
+    _DNS_LABEL: "at most 63 small letters, digits, and - between them",
+    _OBJECT_NAME: "small letters, digits, and - and . between them",
+    f"^{_LABEL_VALUE.pattern}$": f"at most {_A_WORD}",
+    f"^{_NAME}$": f"at most {_A_WORD}",
+    r"^[-._a-zA-Z0-9]+$": "letters, digits, - _ and .",
+}
+"""Patterns of fields, in words."""
+
+type DnsLabel = Annotated[str, Field(pattern=_DNS_LABEL)]
 """The name of a namespace."""
 
-type ObjectName = Annotated[str, Field(pattern=f"^{_DOMAIN}$", max_length=253)]
+type ObjectName = Annotated[str, Field(pattern=_OBJECT_NAME, max_length=253)]
 """The name of a Secret, a claim or an attachment."""
 
 _KEYS: JsonDict = {"pattern": f"^{_LABEL_KEY.pattern}$"}
@@ -156,7 +168,7 @@ type LabelValue = Annotated[str, Field(pattern=f"^{_LABEL_VALUE.pattern}$")]
 type Device = Annotated[str, AfterValidator(_device), Field(json_schema_extra=_KEYS)]
 """What a device plugin calls what it counts."""
 
-type QueueName = Annotated[str, Field(pattern=f"^{_DOMAIN}$", max_length=63)]
+type QueueName = Annotated[str, Field(pattern=_OBJECT_NAME, max_length=63)]
 """It is the value of a label as well as the name of an object."""
 
 type ClassName = QueueName

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 
 from factory import discovery
 from factory.control.clusters import Kubernetes, cluster
+from factory.control.clusters.plain import what_it_holds
 from factory.control.code_identity import code_identity
 from factory.control.jobs import job_specs
 from factory.control.kube.api import SOMEBODY_WAITS, Api, connect
@@ -112,7 +113,7 @@ def _of_file(path: str) -> RunSpec:
     except ValueError as error:
         raise SpecError(f"{path} is not JSON: {error}.") from None
     if not isinstance(values, dict):
-        raise SpecError(f"{path} holds {type(values).__name__}, not the fields of a run spec.")
+        raise SpecError(f"{path} holds {what_it_holds(values)}, not the fields of a run spec.")
     try:
         return parsed(cast("dict[str, Any]", values))
     except SpecError as error:
