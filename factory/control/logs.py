@@ -1,13 +1,12 @@
-"""Reads a log line by line from wherever its bytes come: a file, or a stream that replays.
+"""Reads a log line by line, from a file or wherever else its bytes come.
 
 Nothing is lost and nothing is kept: a line longer than `LONGEST_PIECE_BYTES` is delivered in
-pieces, bytes that are not UTF-8 are shown as escapes, and a source that starts over from its first
-byte is skipped to where reading had come. The messages of a run are in `messages`.
+pieces, and bytes that are not UTF-8 are shown as escapes. The messages of a run are in `messages`.
 """
 
 import codecs
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -42,47 +41,6 @@ class FileSource:
                 return file.read(limit)
         except FileNotFoundError:
             return b""
-
-
-class ReplayedSource:
-    """A log over a connection that can drop, and begins again with the log's first byte.
-
-    `connect` opens it; an empty block means that nothing is there at the moment. When a connection
-    ends or fails, the next read opens another one and passes over what was delivered.
-    """
-
-    def __init__(
-        self, connect: Callable[[], Iterator[bytes]], *, dropped: tuple[type[Exception], ...]
-    ) -> None:
-        self._connect = connect
-        self._dropped = dropped
-        self._blocks: Iterator[bytes] | None = None
-        self._position = 0
-        self._rest = b""
-
-    def read(self, offset: int, limit: int) -> bytes:
-        """At most `limit` bytes from `offset` on."""
-        if self._blocks is None or offset < self._position:
-            self._blocks, self._position, self._rest = self._connect(), 0, b""
-        while not self._rest:
-            block = self._next_block()
-            if not block:
-                return b""
-            passed = min(offset - self._position, len(block))
-            self._position += passed
-            self._rest = block[passed:]
-        wanted, self._rest = self._rest[:limit], self._rest[limit:]
-        self._position += len(wanted)
-        return wanted
-
-    def _next_block(self) -> bytes:
-        try:
-            block = next(self._blocks, None) if self._blocks is not None else None
-        except self._dropped:
-            block = None
-        if block is None:
-            self._blocks = None
-        return block or b""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 import itertools
 import random
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from factory.control.logs import (
     FileSource,
     Line,
     LineReader,
-    ReplayedSource,
 )
 
 
@@ -126,37 +124,3 @@ def test_an_earlier_attempt_in_the_same_file_is_passed_over(tmp_path: Path) -> N
     with log.open("a") as file:
         file.write("attempt 2\n")
     assert everything(LineReader(source)) == [Line("attempt 2")]
-
-
-class Dropped(Exception):
-    pass
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_stream_that_drops_and_replays_is_read_once(seed: int) -> None:
-    """Each connection sends the log from its first byte, in other blocks, and drops somewhere."""
-    chance = random.Random(seed)
-    log = b"".join(b"line %d \xc3\xa4\n" % i for i in range(2_000)) + b"no line break"
-    connections = 0
-
-    def connect() -> Iterator[bytes]:
-        nonlocal connections
-        connections += 1
-        position = 0
-        ends = len(log) if connections > 15 else chance.randrange(len(log))
-        while position < ends:
-            if chance.random() < 0.1:
-                yield b""
-            size = chance.randrange(1, 5_000)
-            yield log[position : min(position + size, ends)]
-            position += size
-        if connections <= 15 and chance.random() < 0.5:
-            raise Dropped
-
-    reader = LineReader(ReplayedSource(connect, dropped=(Dropped,)))
-    lines: list[Line] = []
-    while reader.offset < len(log):
-        lines += reader.read(chance.randrange(1, 3_000))
-    lines += everything(reader)
-    assert "\n".join(line.text for line in lines).encode() == log
-    assert connections > 1
