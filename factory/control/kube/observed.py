@@ -77,8 +77,6 @@ class Observed:
     events: Sequence[Object] = ()
     unreachable: str = ""
     """Why the API server could not be asked; then nothing else here counts."""
-    cancelled: bool = False
-    """A person wants the run to end."""
     paused: bool = False
     """Out of reach for longer than the cluster may be."""
     given_up: Sequence[str] = ()
@@ -147,7 +145,7 @@ class Listed:
 def observe(of: str, now: datetime, listed: Listed) -> Observed:
     """Pick what belongs to the RayJob of that name, which need not be there any more.
 
-    Asking, cancelling, clocks and memory are added by the caller with `dataclasses.replace`.
+    Asking, clocks and memory are added by the caller with `dataclasses.replace`.
     """
     rayjob = next((one for one in listed.rayjobs if name(one) == of), None)
     uid = text(rayjob, "metadata", "uid")

@@ -121,8 +121,6 @@ def _absent(observed: Observed) -> State | None:
     """Its RayJob is not there: not yet, or not any more."""
     if observed.rayjob is not None:
         return None
-    if observed.cancelled:
-        return _cancelled(observed)
     if not observed.seen.existed:
         return State(phase="queued", reason=why_it_waits(observed))
     if taken := evicted(observed):
@@ -135,19 +133,11 @@ def _absent(observed: Observed) -> State | None:
     )
 
 
-def _cancelled(observed: Observed) -> State:
-    if observed.anything_left:
-        return State(phase="stopping", verdict="cancelled", reason="it was cancelled, and stops")
-    return State(phase="gone", verdict="cancelled", reason="it was cancelled; nothing is left")
-
-
 def _of_rayjob(observed: Observed, queues: Sequence[Object]) -> State:
     if (observed.deployment_status, observed.job_status) == ("Complete", "SUCCEEDED"):
         gone = "" if observed.raycluster or observed.pods else "; its cluster is gone"
         reason = f"its driver ended well{gone}"
         return State(phase="succeeded", verdict="succeeded", reason=reason)
-    if observed.cancelled:
-        return _cancelled(observed)
     ending = _ENDINGS.get(observed.deployment_status)
     if ending is not None:
         return ending(observed)

@@ -68,8 +68,8 @@ def check(state: State) -> None:
 
 
 @settings(max_examples=60)  # slow to make, not to judge
-@given(damaged(), st.booleans())
-def test_a_damaged_field_is_an_empty_field(held: dict[str, Any], cancelled: bool) -> None:
+@given(damaged())
+def test_a_damaged_field_is_an_empty_field(held: dict[str, Any]) -> None:
     look = observe(made.NAME, made.NOW, Listed(**held))
     check(state_of(look, held["podgroups"]))
     why_it_waits(look, held["rayclusters"])
@@ -82,7 +82,6 @@ def test_a_damaged_field_is_an_empty_field(held: dict[str, Any], cancelled: bool
                 rayjob=look.rayjob,
                 raycluster=look.raycluster,
                 pods=None,
-                cancelled=cancelled,
                 seen=look.remembered(),
             )
         )

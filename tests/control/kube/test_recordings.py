@@ -8,7 +8,7 @@ import pytest
 
 from factory.control.answers import Ended, answer
 from factory.control.kube.fields import at
-from factory.control.kube.observed import Listed, Observed, Seen, observe
+from factory.control.kube.observed import Listed, Observed, observe
 from factory.control.kube.states import State, state_of
 from factory.control.kube.waiting import why_it_waits
 from tests.control.kube import made
@@ -78,8 +78,6 @@ def test_a_gang_that_waits_whole_says_why(recordings: Path) -> None:
 def test_a_waiting_gang_that_was_deleted_left_nothing(recordings: Path) -> None:
     gone = look(recordings, "kuberay-1.5.1", "s1-after-delete", "big")
     assert not gone.anything_left
-    asked = replace(gone, cancelled=True, seen=Seen(existed=True))
-    assert said(state_of(asked)) == ("gone", "cancelled")
 
 
 def test_a_head_that_comes_again_is_another_attempt_of_kuberay_1_6(recordings: Path) -> None:

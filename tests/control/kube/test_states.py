@@ -94,20 +94,11 @@ def test_every_pair_once_it_was_evicted(around: str) -> None:
         assert final or "in favour of big" in state.reason
 
 
-@pytest.mark.parametrize("around", SURROUNDINGS)
-def test_every_pair_once_it_was_cancelled(around: str) -> None:
-    for deployment, job, phase in PAIRS:
-        state = state_of(look(deployment, job, around, made.evict(), cancelled=True))
-        done = phase == "succeeded"
-        assert state.phase == ("succeeded" if done else "stopping"), (deployment, job)
-        assert state.verdict == ("succeeded" if done else "cancelled"), (deployment, job)
-
-
 def test_a_cluster_out_of_reach_pauses_the_run_and_never_ends_it() -> None:
     around = look("Failed", "FAILED", "pods run", made.evict(), unreachable="connection refused")
     first = state_of(around)
     assert (first.phase, first.verdict, first.paused) == ("unreachable", None, False)
-    later = state_of(replace(around, paused=True, cancelled=True))
+    later = state_of(replace(around, paused=True))
     assert (later.phase, later.verdict, later.paused) == ("unreachable", None, True)
     assert "connection refused" in later.reason
     assert "paused" in later.reason
@@ -131,20 +122,13 @@ def test_a_rayjob_that_is_gone_after_its_pods_were_evicted() -> None:
     assert state_of(made.observed(None, [], made.evict())).verdict == "evicted"
 
 
-def test_a_cancelled_run_is_gone_only_when_nothing_is_left() -> None:
-    left = made.observed(None, made.gang(), raycluster=None, podgroup=None, cancelled=True)
-    assert state_of(left).phase == "stopping"
-    gone = state_of(replace(left, pods=()))
-    assert (gone.phase, gone.verdict) == ("gone", "cancelled")
-    assert state_of(replace(left, pods=(), podgroup=made.podgroup())).phase == "stopping"
-
-
 @pytest.mark.parametrize("verdict", sorted(VERDICTS))
 def test_a_recorded_verdict_stays(verdict) -> None:
     seen = Seen(existed=True, verdict=verdict, reason="so it was")
     here = made.observed(made.rayjob("Running", "RUNNING"), made.gang(), made.evict(), seen=seen)
     state = state_of(here)
     assert (state.verdict, state.reason) == (verdict, "so it was")
+    assert state.phase == ("stopping" if verdict == "cancelled" else verdict)
     gone = state_of(Observed(name="x", now=made.NOW, pods=(), seen=seen))
     assert (gone.phase, gone.verdict) == ("gone", verdict)
 
