@@ -25,7 +25,6 @@ from factory.control.kube.foreign_json import json_object
 from factory.control.kube.wire import Wire
 from factory.errors import ClusterError, ClusterOutOfReach
 
-MERGE_PATCH = "application/merge-patch+json"
 LONGEST_WAIT_SECONDS = 16.0
 
 type Json = dict[str, Any]
@@ -90,14 +89,6 @@ class Api:
         """
         return self._object("POST", path, body, query=query)
 
-    def patch(self, path: str, body: Mapping[str, Any]) -> Json:
-        """Change the fields that `body` names.
-
-        Raises:
-            ClusterError: as `get`.
-        """
-        return self._object("PATCH", path, body, kind=MERGE_PATCH)
-
     def delete(self, path: str, body: Mapping[str, Any] | None = None) -> None:
         """Delete an object.
 
@@ -144,7 +135,6 @@ class Api:
         body: Mapping[str, Any] | None = None,
         *,
         query: Mapping[str, str] | None = None,
-        kind: str = "application/json",
     ) -> bytes:
         """One request, tried again where that can help; the body of its answer.
 
@@ -155,7 +145,7 @@ class Api:
         begun, tries, renewed = time.monotonic(), 0, False
         while True:
             token = self.token()
-            answer = self._once(method, url, body, kind, token)
+            answer = self._once(method, url, body, token)
             tries += 1
             if answer.status == HTTPStatus.UNAUTHORIZED and not renewed:
                 self._tokens.renew()
@@ -178,9 +168,8 @@ class Api:
         body: Mapping[str, Any] | None = None,
         *,
         query: Mapping[str, str] | None = None,
-        kind: str = "application/json",
     ) -> Json:
-        found = json_object(self.ask(method, path, body, query=query, kind=kind))
+        found = json_object(self.ask(method, path, body, query=query))
         if found is None:
             raise ClusterOutOfReach(
                 f"Cluster {self.name}: {method} {path} was answered with something else than a "
@@ -194,13 +183,11 @@ class Api:
         longest = min(LONGEST_WAIT_SECONDS, self._patience.first_wait_seconds * 2 ** (tries - 1))
         return longest * random.uniform(0.5, 1.0)  # noqa: S311  no secret
 
-    def _once(
-        self, method: str, url: str, body: Mapping[str, Any] | None, kind: str, token: str
-    ) -> Answer:
+    def _once(self, method: str, url: str, body: Mapping[str, Any] | None, token: str) -> Answer:
         headers = {
             "Accept": "application/json, */*",
             "Authorization": f"Bearer {token}",
-            "Content-Type": kind,
+            "Content-Type": "application/json",
             "User-Agent": "ai-factory",
         }
         wait = (self._patience.connect_seconds, self._patience.answer_seconds)

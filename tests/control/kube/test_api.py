@@ -98,12 +98,10 @@ def test_a_request_carries_the_token_and_gets_an_object(
     ]
 
 
-def test_a_patch_and_a_deletion(server: Server, connected: Connected) -> None:
+def test_a_deletion(server: Server, connected: Connected) -> None:
     api = connected()
-    api.patch(f"{PODS}/a", {"spec": {}})
     api.delete(f"{PODS}/a", {"propagationPolicy": "Foreground"})
     assert [(one.method, one.body) for one in server.requests] == [
-        ("PATCH", {"spec": {}}),
         ("DELETE", {"propagationPolicy": "Foreground"}),
     ]
 
