@@ -102,7 +102,7 @@ class KubernetesBackend:
             follows = answer(spec.purpose, self._journal.history()).action
             if follows in ("retry", "resume"):
                 return next_attempt(last.launch, self._directory_of(last.launch))
-        elif last.ended is not None and last.run_id == self._journal.run_id:
+        elif last.ended not in FROM_OUTSIDE and last.run_id == self._journal.run_id:
             raise RunFailed(  # its process was killed before Dagster had heard of it
                 f"Attempt {last.launch.attempt} has ended already: {last.reason or last.ended}."
             )
