@@ -268,12 +268,19 @@ def _job(launch: Launch, attempt: Attempt, settings: Settings) -> Any:
 
 
 def _waited(ranks: dict[int, int]) -> int:
-    """The exit code of a driver with these ranks; the first that fails takes the others along."""
+    """The exit code of a driver with these ranks; the first that fails takes the others along.
+
+    It looks again and again: a signal that comes just before a wait without an end is only heard
+    after it.
+    """
     from factory.training.driver import DONE, PREEMPTED
 
     codes: dict[int, int] = {}
     while len(codes) < len(ranks):
-        pid, status = os.wait()
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            time.sleep(0.01)
+            continue
         codes[pid] = os.waitstatus_to_exitcode(status)
         if codes[pid] not in (DONE, PREEMPTED):
             sys.stdout.write(f"rank {ranks[pid]} ended with {codes[pid]}\n")
