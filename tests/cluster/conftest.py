@@ -24,14 +24,15 @@ from tests.cluster.nodes import add_node, remove_node
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Group the tests for two processes: a file stays whole, and so do all that need machines.
 
-    Those take longest of all, so they come first; two times two machines are too many for one.
+    Those take longest of all, so they come first, and then the faults; two times two machines are
+    too many for one.
     """
     here = [item for item in items if item.get_closest_marker("cluster")]
     files = {item.path for item in here if "machines" in getattr(item, "fixturenames", ())}
     for item in here:
         group = "machines" if item.path in files else item.path.stem
         item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: item.path not in files)
+    items.sort(key=lambda item: (item.path not in files, "faults" not in item.path.stem))
 
 
 def unavailable(reason: str) -> None:
