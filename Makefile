@@ -29,7 +29,7 @@ test: setup  ## Every test that needs neither a GPU nor a Kubernetes
 test-cluster: setup  ## The tests that need a real Kubernetes, which the first time takes half an hour to build
 	scripts/setup-cluster
 	$(BIN)/python -m tests.cluster.builds
-	$(BIN)/pytest tests/cluster -n 2 --dist loadgroup --no-loadscope-reorder \
+	$(BIN)/pytest tests/cluster -n 2 --dist loadfile --no-loadscope-reorder \
 	  -m "cluster and not gpu" --durations=15
 
 check: setup  ## Lint, types, import contracts, lock file

@@ -20,19 +20,13 @@ from tests.cluster.kubelets import Machines, NoContainers, running_nodes
 from tests.cluster.nodes import add_node, remove_node
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group the tests for two processes: a file stays whole, and so do all that need machines.
+LONGEST = ("test_faults_in_containers", "test_faults", "test_training_in_containers")
 
-    Those take longest of all, so they come first, and then the faults; two times two machines are
-    too many for one.
-    """
-    here = [item for item in items if item.get_closest_marker("cluster")]
-    files = {item.path for item in here if "machines" in getattr(item, "fixturenames", ())}
-    for item in here:
-        group = "machines" if item.path in files else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: (item.path not in files, "faults" not in item.path.stem))
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest come first: two processes share them, and each file is whole."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
 def unavailable(reason: str) -> None:
