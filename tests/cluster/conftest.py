@@ -19,7 +19,6 @@ from tests.cluster.helm import Helm
 from tests.cluster.kubelets import Machines, NoContainers, running_nodes
 from tests.cluster.nodes import add_node, remove_node
 
-
 LONGEST = ("test_faults_in_containers", "test_faults", "test_training_in_containers")
 
 
