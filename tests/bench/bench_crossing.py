@@ -23,7 +23,6 @@ from tests.cluster.control_plane import ControlPlane, running
 from tests.cluster.many_runs import ManyRuns
 
 ROUNDS = 7
-GOAL = 1.1
 SETTLING_SECONDS = 20.0
 QUIET_SECONDS = 120.0
 PATIENCE_SECONDS = 120.0
@@ -107,7 +106,6 @@ def _of_first(found: First) -> str:
     before = {side: [one.posted - one.began for one in some] for side, some in found.items()}
     after = {side: [one.seen - one.written for one in some] for side, some in found.items()}
     ratio = statistics.median(whole["ours"]) / statistics.median(whole["plain"])
-    verdict = "reached" if ratio <= GOAL else "**missed**"
     return "\n".join(
         [
             "### From the submission to the first message",
@@ -130,7 +128,9 @@ def _of_first(found: First) -> str:
             f"| of it from the message written to the message seen | {_spread(after['ours'])} | "
             f"{_spread(after['plain'])} |",
             "",
-            f"Goal: a ratio of at most {GOAL}; {verdict} with {ratio:.2f}.",
+            f"The ratio is {ratio:.2f} where no cluster has to start, so that hardly anything is "
+            "measured but the two clients. With a Ray cluster that starts it is in a section of "
+            "its own.",
         ]
     )
 

@@ -23,6 +23,7 @@ from factory.control.clusters import Kubernetes
 from factory.control.instance import ensure
 from factory.control.kube.api import Api, Json
 from factory.control.kube.chain import root_of
+from factory.control.kube.ownership import hand_over
 from factory.control.kube.rayjob import rayjob, secret
 from factory.control.kube.submission import Submission
 from factory.control.messages import NamespaceMessageReader
@@ -102,6 +103,7 @@ class Plain(Launcher):
             )
             submission = replace(submission, environment=session.get_bootstrap_env_vars())
             directory = run.path / "messages"
+            hand_over(run, self.cluster)
             with _Server(self.cluster) as server:
                 self._follow(server, submission, directory)
             reader.finish(PATIENCE_SECONDS)
