@@ -16,7 +16,6 @@ from pathlib import Path
 from tests.bench import crossing_first
 from tests.bench.crossing_first import Clock
 from tests.cluster import many_runs, taken_up
-from tests.cluster.access import ACCOUNT, Account
 from tests.cluster.api import eventually
 from tests.cluster.audit import Asked, Audit
 from tests.cluster.control_plane import ControlPlane, running
@@ -47,7 +46,7 @@ def run() -> str:
 def _first(plane: ControlPlane, folder: Path) -> First:
     found: First = {"ours": [], "plain": []}
     with many_runs.many_runs(plane, folder, count=1) as made:
-        _let_watch(made.account)
+        crossing_first.let_watch(plane.admin, made.account.namespace)
         made.go()
         for number in range(ROUNDS + 1):
             for side in found if number % 2 == 0 else reversed(found):
@@ -71,17 +70,6 @@ def _quiet(plane: ControlPlane, audit: Audit, folder: Path) -> list[Asked]:
         made.go()
         assert made.followers[0].result().is_whole
     return asked
-
-
-def _let_watch(account: Account) -> None:
-    """The plain client watches its RayJob, and the factory's token need not be allowed that."""
-    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{account.namespace}"
-    rule = {"apiGroups": ["ray.io"], "resources": ["rayjobs"], "verbs": ["watch"]}
-    account.plane.admin.create(f"{path}/roles", {"metadata": {"name": "plain"}, "rules": [rule]})
-    who = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": account.namespace}
-    to = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "plain"}
-    binding = {"metadata": {"name": "plain"}, "roleRef": to, "subjects": [who]}
-    account.plane.admin.create(f"{path}/rolebindings", binding)
 
 
 def _clear(made: ManyRuns) -> None:

@@ -14,7 +14,6 @@ from random import Random
 from factory.control.instance import ensure
 from factory.settings import Settings
 from tests.bench import crossing_first
-from tests.cluster.access import ACCOUNT
 from tests.cluster.api import eventually
 from tests.cluster.builds import NoGo
 from tests.cluster.kubelets import NoContainers, running_nodes
@@ -45,7 +44,8 @@ def run() -> str:
 
 def _measured(made: Machinery) -> Seconds:
     found: Seconds = {"ours": [], "plain": []}
-    _let_watch(made)
+    namespace = made.here.cluster["namespace"]
+    crossing_first.let_watch(made.machines.plane.admin, namespace)
     for number in range(ROUNDS + 1):
         for side in found if number % 2 == 0 else reversed(found):
             with made.scene(Random(number)) as scene:
@@ -56,19 +56,6 @@ def _measured(made: Machinery) -> Seconds:
             if number:  # the first ones import
                 found[side].append(clock.seen - clock.began)
     return found
-
-
-def _let_watch(made: Machinery) -> None:
-    """The plain client watches its RayJob, and the factory's token need not be allowed that."""
-    namespace = made.here.cluster["namespace"]
-    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
-    rule = {"apiGroups": ["ray.io"], "resources": ["rayjobs"], "verbs": ["watch"]}
-    admin = made.machines.plane.admin
-    admin.create(f"{path}/roles", {"metadata": {"name": "plain"}, "rules": [rule]})
-    who = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}
-    to = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "plain"}
-    binding = {"metadata": {"name": "plain"}, "roleRef": to, "subjects": [who]}
-    admin.create(f"{path}/rolebindings", binding)
 
 
 def _clear(scene: SceneInContainers) -> None:

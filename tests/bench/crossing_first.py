@@ -31,6 +31,8 @@ from factory.control.owner import owner
 from factory.control.pipes import FactoryPipesClient
 from factory.namespace import Namespace
 from factory.settings import Settings
+from tests.cluster.access import ACCOUNT
+from tests.cluster.api import Api as Admin
 from tests.cluster.launching import STEP, Launcher
 from tests.cluster.many_runs import POLL_SECONDS
 
@@ -73,6 +75,17 @@ def plain(argument: str) -> Clock:
         assert result.success
         assert isinstance(launcher, Plain)
         return launcher.clock
+
+
+def let_watch(admin: Admin, namespace: str) -> None:
+    """The plain client watches its RayJob, and the factory's token need not be allowed that."""
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    rule = {"apiGroups": ["ray.io"], "resources": ["rayjobs"], "verbs": ["watch"]}
+    admin.create(f"{path}/roles", {"metadata": {"name": "plain"}, "rules": [rule]})
+    who = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}
+    to = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "plain"}
+    binding = {"metadata": {"name": "plain"}, "roleRef": to, "subjects": [who]}
+    admin.create(f"{path}/rolebindings", binding)
 
 
 @dataclass
