@@ -1,10 +1,12 @@
 """Launches and submissions, with some of their fields changed."""
 
+from pathlib import Path
 from typing import Any
 
 from factory.control.kube.submission import Submission
 from factory.spec import CodeIdentity, Launch, RunSpec
 from tests.control.a_cluster import a_cluster
+from tests.control.kube.a_server import Server
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 IMAGE = f"registry.example:5000/factory/training@{DIGEST}"
@@ -58,3 +60,16 @@ def submission(chosen: Launch | None = None, **changes: Any) -> Submission:
         **changes,
     }
     return Submission(**fields)
+
+
+def submission_to(server: Server, folder: Path) -> Submission:
+    """A submission to the cluster of that server, with a token in that folder."""
+    token = folder / "token"
+    token.write_text("t")
+    return submission(
+        cluster={
+            "api_server": server.address,
+            "ca": {"file": str(server.ca)},
+            "token": {"file": str(token)},
+        }
+    )

@@ -7,7 +7,7 @@ from factory.control.kube.api import connect
 from factory.control.kube.looking import Lookout
 from factory.control.kube.observed import Seen
 from tests.control.kube.a_server import Reply, Request, serving
-from tests.control.kube.submissions import submission
+from tests.control.kube.submissions import submission_to
 
 
 def _pod(name: str) -> dict[str, Any]:
@@ -18,7 +18,6 @@ def test_events_of_a_pod_that_is_gone_are_asked_for_as_long_as_the_run_is_follow
     tmp_path: Path,
 ) -> None:
     """KubeRay says that a job has failed some looks after the worker was lost that it needed."""
-    (tmp_path / "token").write_text("t")
     pods = [_pod("head"), _pod("worker-1")]
 
     def answer(request: Request) -> Reply:
@@ -26,13 +25,7 @@ def test_events_of_a_pod_that_is_gone_are_asked_for_as_long_as_the_run_is_follow
 
     with serving(tmp_path) as server:
         server.answer = answer
-        chosen = submission(
-            cluster={
-                "api_server": server.address,
-                "ca": {"file": str(server.ca)},
-                "token": {"file": str(tmp_path / "token")},
-            }
-        )
+        chosen = submission_to(server, tmp_path)
         lookout = Lookout(connect(chosen.cluster), chosen)
         lookout.look(Seen())
         pods[1:] = [_pod("worker-2")]

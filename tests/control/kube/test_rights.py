@@ -18,7 +18,7 @@ from factory.control.kube.submission import Submission
 from factory.errors import ClusterError
 from tests.control.kube.a_server import Reply, Request, serving
 from tests.control.kube.an_orphan import MADE
-from tests.control.kube.submissions import submission
+from tests.control.kube.submissions import submission_to
 
 PATH = re.compile(r"/(?:api|apis/([^/]+))/v\w+/namespaces/training/(\w+)(?:/([^/?]+)(?:/(\w+))?)?")
 HEAD_LOG = ("", "pods/log", "get")
@@ -77,7 +77,6 @@ DONE: tuple[Callable[[Api, Submission], None], ...] = (
 
 
 def test_the_rights_are_what_the_requests_take(tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("t")
     there: dict[str, object] = {}
 
     def answer(request: Request) -> Reply:
@@ -96,13 +95,7 @@ def test_the_rights_are_what_the_requests_take(tmp_path: Path) -> None:
 
     with serving(tmp_path) as server:
         server.answer = answer
-        chosen = submission(
-            cluster={
-                "api_server": server.address,
-                "ca": {"file": str(server.ca)},
-                "token": {"file": str(tmp_path / "token")},
-            }
-        )
+        chosen = submission_to(server, tmp_path)
         api = connect(chosen.cluster, patience=NO)
         made = rayjob(chosen)
         made["metadata"]["uid"] = "the-uid"
